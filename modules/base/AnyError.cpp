@@ -26,6 +26,8 @@ std::string problem_of(const std::filesystem::filesystem_error& error) {
 
 Error as_error(const std::exception& error) {
   if (const auto* own = dynamic_cast<const Error*>(&error)) return *own;
+  // Before std::system_error, which it derives from: a path that fails is the user's data, a thread or a lock that
+  // fails is the machine's.
   if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
     return DataError(problem_of(*files), files->code().message());
   if (dynamic_cast<const nlohmann::json::exception*>(&error))
@@ -45,6 +47,7 @@ Error as_error(const std::exception& error) {
 std::string reason_of(const std::exception& error) {
   const auto* json = dynamic_cast<const nlohmann::json::exception*>(&error);
   if (!json) return error.what();
+  // The message of the library quotes what it read, so it may be long and is cut; the ids are its documented numbers.
   // "[json.exception.type_error.302] type must be string, but is number"
   constexpr int kAccessThrough = 304, kAccessByNumber = 306;  // at(), operator[] and value() of another type
   if (json->id >= kAccessThrough && json->id <= kAccessByNumber) return "a value is of another type than expected";

@@ -14,6 +14,8 @@ namespace multicard {
 std::vector<std::string> csv_fields(std::string_view row, char separator, const std::string& what) {
   if (!is_valid_utf8(row)) throw DataError(fmt::format("{} is not valid UTF-8", what));
   std::vector<std::string> fields;
+  // A row without any field is one empty field, and a separator at the end begins another: the loop ends only after a
+  // field, never after a separator.
   std::size_t at = 0;
   while (true) {
     std::string field;

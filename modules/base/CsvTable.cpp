@@ -24,6 +24,8 @@ constexpr std::size_t kLongestField = 40;  // bytes of a field that a message sh
 }  // namespace
 
 CsvTable::CsvTable(std::string path) : path_(std::move(path)) {
+  // Lines first, fields second: a line end inside quotes is refused (as a quote that does not end) rather than joined,
+  // so that a forgotten quote is an error of its line, not of the rest of the file.
   const std::string content = read_file(path_);
   std::string_view rest = content;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
@@ -86,6 +88,7 @@ std::int64_t CsvTable::whole(std::size_t row, std::string_view column, std::int6
 
 std::vector<int> CsvTable::digits(std::size_t row, std::string_view column, const char* each) const {
   std::vector<int> digits;
+  // Not a number: one digit for each of the things that the column counts, so leading digits stay what they are.
   for (const char digit : text(row, column)) {
     if (digit < '1' || digit > '9') break;
     digits.push_back(digit - '0');

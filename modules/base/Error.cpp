@@ -24,6 +24,7 @@ struct SystemLimit {
   bool is_of_environment;  ///< whatever the file or the deck that was being opened
 };
 
+// By the text, since HDF5, Arrow and std::filesystem pass on strerror's words in their messages, but not errno itself.
 const SystemLimit* limit_in(const std::string& why) {
   static const std::array limits{
       SystemLimit{system_error_text(ENFILE), "Close programs that hold files open, or raise fs.file-max.", true},
@@ -48,6 +49,7 @@ std::string suggestion_for(const std::string& suggestion, const std::string& why
 }  // namespace
 
 std::optional<ExitCode> exit_code_of(std::int64_t number) {
+  // Numbers 0 to 6 are given without gaps; 75 is EX_TEMPFAIL of sysexits.h, which batch systems requeue.
   const bool is_failure = number >= 0 && number <= static_cast<int>(ExitCode::numerical);
   if (!is_failure && number != static_cast<int>(ExitCode::stopped)) return std::nullopt;
   return static_cast<ExitCode>(number);

@@ -22,6 +22,8 @@ double log_binomial(double n, double i) {
 /// The largest k with 1 - 2 P(Bin(n, 1/2) <= k - 1) >= 0.95, 0 when there is none.
 std::size_t interval_rank(std::size_t n) {
   double tail = 0;
+  // The interval from the k-th smallest to the k-th largest misses the median when fewer than k values lie on one side
+  // of it. How many do is binomial with 1/2 for any continuous distribution, so each side fails with P(Bin <= k - 1).
   std::size_t k = 0;
   while (k < n / 2) {
     tail += std::exp(log_binomial(static_cast<double>(n), static_cast<double>(k)));
@@ -33,6 +35,8 @@ std::size_t interval_rank(std::size_t n) {
 
 /// P(|T| <= t) of Student's t with `freedom` degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4.
 double student_within(double t, int freedom) {
+  // With x = atan(t / sqrt(f)): for even f the sum of sin x (1 + cos^2 x / 2 + 1 * 3 / (2 * 4) cos^4 x + ...) up to
+  // cos^(f - 2) x; for odd f 2 / pi (x + sin x (cos x + 2 / 3 cos^3 x + ...)). Both are finite, so this is exact.
   const double angle = std::atan(t / std::sqrt(freedom)), sine = std::sin(angle), cosine = std::cos(angle);
   const bool is_odd = freedom % 2 == 1;
   double term = is_odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
@@ -74,6 +78,7 @@ std::optional<Interval> student_interval(const std::vector<double>& values) {
   const std::size_t n = values.size();
   const bool all_positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
   if (n < 2 || n > kMostStudent || !all_positive) return std::nullopt;
+  // Times are skewed and positive: a t interval of the values themselves may reach below 0 with so few of them.
   const std::vector<double> logarithms = logarithms_of(values);
   const double centre = mean(logarithms);
   const double deviation = std::sqrt(squares_around(centre, logarithms) / static_cast<double>(n - 1));
@@ -93,6 +98,7 @@ Estimate estimate_of_steps(const std::vector<double>& values) {
 Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
   if (repeats.empty()) return {};
   if (repeats.size() == 1) return repeats[0];
+  // Steps of one run vary less than runs do, so from two repeats on the intervals inside each are not used.
   std::vector<double> values;
   values.reserve(repeats.size());
   for (const Estimate& repeat : repeats)
@@ -106,6 +112,7 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
 }
 
 double student_quantile(int freedom) {
+  // Bisection until no double lies between the ends.
   double low = 0, high = 13;  // 12.7 with one degree of freedom, less with more
   for (double middle = high / 2; low < middle && middle < high; middle = (low + high) / 2)
     (student_within(middle, freedom) < kConfidence ? low : high) = middle;

@@ -56,6 +56,8 @@ bool is_hub_name(const std::string& path) {
 std::string model_folder(const std::string& path) {
   if (!is_hub_name(path) || is_there(path)) return path;
   const fs::path model = cache_folder() / folder_of(path);
+  // Hugging Face keeps a model as models--ORG--NAME/snapshots/COMMIT, and the commit of a branch in refs/BRANCH. The
+  // content of that file becomes part of a path, so what could lead out of the folder is refused.
   std::string state;
   std::ifstream(model / "refs" / "main") >> state;
   const bool is_plain = !state.empty() && state.find_first_of("/.") == std::string::npos;
@@ -68,6 +70,7 @@ std::optional<std::string> hub_name_of(const std::string& folder) {
   const std::string model = path.parent_path().parent_path().filename().string(), prefix = "models--";
   if (path.parent_path().filename() != "snapshots" || !model.starts_with(prefix)) return std::nullopt;
   std::string name = model.substr(prefix.size());
+  // The only "--" is that of the slash: the hub allows no two dashes in a row in names.
   const std::size_t dashes = name.find("--");
   if (dashes == std::string::npos) return std::nullopt;
   name.replace(dashes, 2, "/");

@@ -14,6 +14,7 @@ namespace {
 /// \param name of the value, for messages
 template <class Json>
 void check_finite(const Json& json, const std::string& name) {
+  // The library writes null for NaN, which a reader takes for a value that is missing; so it is an error here.
   if (json.is_number_float()) json_number(json.template get<double>(), name.empty() ? "a number" : name);
   if (!json.is_structured()) return;
   for (const auto& [key, value] : json.items())

@@ -17,6 +17,7 @@ bool LiveLine::is_live() const {
 }
 
 std::size_t LiveLine::room() const {
+  // One column less: of a line that has wrapped, "\r" reaches the last part only.
   constexpr std::size_t kUsual = 80;
   return terminal_.columns().value_or(kUsual) - 1;
 }

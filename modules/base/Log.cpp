@@ -69,11 +69,13 @@ std::optional<int>& rank_of_thread() {
 }
 
 bool speaks() {
+  // Decided without communication, so that a message may stand on any path: rank 0 speaks, or nothing is said.
   return rank_of_thread().value_or(identity().rank) == 0;
 }
 
 /// Where the text of a line begins that starts with a label and at least two spaces; else 2.
 std::size_t indent_of(const std::string& message) {
+  // Lines such as "  loss      2.31 ..." continue under their text, not under the label.
   constexpr std::size_t kLongestLabel = 18, kUsual = 2;
   const std::size_t label = message.find_first_not_of(' ');
   const std::size_t gap = message.find("  ", label);
@@ -112,6 +114,7 @@ void write_error(const std::string& text) {
 void say(LogLevel level, const std::string& message) {
   const spdlog::level::level_enum as = to_spdlog(level);
   if (!logger().should_log(as)) return;
+  // The open line is erased in the same write as the message: two writes could have another rank's text between them.
   const std::string text = laid_out(message);
   logger().log(as, is_line_open().exchange(false) ? kEraseLine + text : text);
 }
@@ -157,6 +160,7 @@ void log_local_error(const std::string& message) {
 }
 
 void write_open_line(const std::string& text) {
+  // Set before the write, so that a message of another thread in between erases rather than continues the line.
   is_line_open() = true;
   write_error(kEraseLine + text);
 }

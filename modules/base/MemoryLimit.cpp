@@ -27,6 +27,8 @@ std::int64_t inactive_file_bytes(const std::string& stat) {
 std::optional<std::int64_t> memory_left_in(const std::string& folder) {
   const std::optional<std::int64_t> limit = number_in(folder + "/memory.max");
   if (!limit || *limit < 0) return std::nullopt;
+  // memory.current counts cached pages of files too. Only the inactive ones are taken off: active ones are given up
+  // late, at the cost of reading them again and again.
   const std::int64_t current = number_in(folder + "/memory.current").value_or(0);
   const std::int64_t in_use = std::max<std::int64_t>(0, current - inactive_file_bytes(folder + "/memory.stat"));
   return std::max<std::int64_t>(0, *limit - in_use);

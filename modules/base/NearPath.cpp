@@ -38,6 +38,7 @@ std::optional<std::string> near_path(const std::string& path) {
   if (!wanted.has_filename()) return std::nullopt;
   fs::path folder = wanted.parent_path();
   std::error_code failed;
+  // From the outside in: first the folder that is meant, where the file may have the name given, then the name.
   if (!folder.empty() && !fs::is_directory(folder, failed)) {
     const std::optional<std::string> meant = near_path(folder.string());
     if (!meant || !fs::is_directory(*meant, failed)) return std::nullopt;

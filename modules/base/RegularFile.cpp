@@ -36,6 +36,7 @@ struct Opened {
 Opened open_regular(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return {.why = errno == ENXIO ? "it is not a regular file" : system_error_text(errno)};
+  // Of the open descriptor, not of the path: what the path leads to may be replaced between two calls.
   struct stat status {};
   if (fstat(descriptor, &status) != 0) {
     const int number = errno;

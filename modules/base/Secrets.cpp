@@ -25,13 +25,17 @@ bool speaks_of_secrets(std::string_view variable) {
       "CREDENTIAL", "JWT", "COOKIE", "AUTHORIZATION", "PRECONDITION_TRANSPORTS"};
   std::string name(variable);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  // TOKENIZERS_PARALLELISM and the like hold no secret, but would match TOKEN.
   replace(name, "TOKENIZ", "");
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::string without_secrets(std::string text) {
+  // A shorter value, "1" say, occurs in any text: replacing it would ruin the text and hide nothing.
   constexpr std::size_t kShortest = 8;
+  // The environment of this process rather than a pattern of what tokens look like: a shell has replaced the variable
+  // by its value before the program began, so exactly that value is what a command line may show.
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view variable = *entry;
     const std::size_t equals = variable.find('=');

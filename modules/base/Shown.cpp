@@ -12,6 +12,7 @@ namespace multicard {
 namespace {
 
 bool is_control(char32_t character) {
+  // C0, DEL and C1: also U+009B, the escape sequence introducer of one character that some terminals obey.
   const bool is_layout = character == U'\n' || character == U'\t';
   return (character < 0x20 && !is_layout) || (character >= 0x7f && character < 0xa0);
 }
@@ -44,6 +45,7 @@ std::size_t character_begin(std::string_view text, std::size_t end) {
 
 std::string shown(std::string_view text, std::size_t longest) {
   // What is left out needs no escaping: a message may hold a whole file.
+  // Cut first, escape second: escaping makes text longer, never shorter, so `longest` bytes at each end are enough.
   const bool is_huge = text.size() > 2 * longest;
   std::string whole = is_huge ? std::string() : escaped(text);
   if (!is_huge && whole.size() <= longest) return whole;
@@ -52,6 +54,7 @@ std::string shown(std::string_view text, std::size_t longest) {
   const std::string head = is_huge ? escaped(text.substr(0, longest)) : whole;
   const std::string tail = is_huge ? escaped(text.substr(text.size() - longest)) : whole;
   std::size_t tail_begin = tail.size() - std::min(tail.size(), tail_room);
+  // Continuation bytes (10xxxxxx) at a cut belong to a character whose beginning is left out.
   while (tail_begin < tail.size() && (static_cast<unsigned char>(tail[tail_begin]) & 0xc0) == 0x80)
     ++tail_begin;
   return head.substr(0, character_begin(head, room - tail_room)) + note + tail.substr(tail_begin);

@@ -22,6 +22,8 @@ void take_place_of(int stream, int flags) {
 /// Ends as a program without a handler would. Files that wait for their name are no concern: nothing is printed while
 /// one is open.
 void end_by_closed_pipe() {
+  // The exit status must say SIGPIPE, as a shell expects it: the default action is restored, the signal unblocked in
+  // this thread and sent to it. Where SIGPIPE has been ignored from the start, the write is an ordinary error instead.
   struct sigaction action {};
   sigaction(SIGPIPE, nullptr, &action);
   if (action.sa_handler == SIG_IGN) return;
@@ -43,6 +45,7 @@ void prepare_streams(int, char**, char**) {
   take_place_of(STDIN_FILENO, O_RDONLY);
   take_place_of(STDOUT_FILENO, O_RDONLY);  // writing is refused
   take_place_of(STDERR_FILENO, O_WRONLY);  // a message that is discarded ends nothing
+  // Before any library starts a thread, since threads inherit the mask. EPIPE and EFBIG then come from the call itself.
   sigset_t refused_writes;
   sigemptyset(&refused_writes);
   sigaddset(&refused_writes, SIGPIPE);

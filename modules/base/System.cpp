@@ -52,6 +52,7 @@ std::string cpu_model() {
 namespace {
 
 std::vector<int> affinity() {
+  // The kernel refuses a mask shorter than its own: on a machine of more than 1024 processors the list stays empty.
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cpus;
@@ -82,6 +83,7 @@ std::string cpu_set_text() {
 }
 
 void reset_peak_resident_bytes() {
+  // Freed pages that malloc keeps would count in the new peak from the start. 5 in clear_refs resets VmHWM (proc(5)).
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
 }
@@ -90,6 +92,7 @@ std::int64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  // Where /proc hides VmHWM; ru_maxrss is the same in KiB, but nothing resets it.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
@@ -107,6 +110,7 @@ std::int64_t available_memory_bytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
     if (line.rfind("MemAvailable:", 0) == 0) available = std::stoll(line.substr(13)) * 1024;
+  // In a container this is its own group. The root group of a machine has no memory.max, so there is no limit there.
   if (const auto left = memory_left_in("/sys/fs/cgroup")) available = std::min(available, *left);
   return available;
 }
@@ -126,12 +130,16 @@ std::map<std::string, std::string> environment_with(const std::vector<std::strin
 }
 
 void keep_freed_memory() {
+  // No block comes from mmap, whose munmap returns it at once; the heap is trimmed only above 2 GiB at its end, and
+  // grows by 64 MiB at least.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 2147483647);
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
 double seconds_since_launch() {
+  // From the kernel's start time rather than from main: loading LibTorch and CUDA takes seconds that a wall limit must
+  // count. Both times are since boot, with suspended time, in ticks of 1/100 s as a rule.
   std::ifstream file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   std::istringstream fields(text.substr(text.rfind(')') + 2));

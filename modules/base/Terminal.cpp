@@ -77,6 +77,7 @@ Terminal::Terminal() {
     descriptor_ = open_terminal_of_mpirun();
     is_own_ = descriptor_ >= 0;
   }
+  // A label would stand in front of the first version of the line only, and "\r" would write over it.
   is_there_ = descriptor_ >= 0 && isatty(descriptor_) == 1;
   can_rewrite_ = is_there_ && variable("TERM") != "dumb" && !mpirun_labels_lines();
 }
@@ -106,6 +107,7 @@ std::optional<std::size_t> output_columns() {
 
 std::optional<std::size_t> Terminal::columns() const {
   if (const auto width = columns_of(descriptor_)) return width;
+  // A shell exports COLUMNS seldom, and does not change it with the window: only where the terminal does not say.
   const int columns = std::atoi(std::string(variable("COLUMNS")).c_str());
   if (columns > 0) return static_cast<std::size_t>(columns);
   return std::nullopt;

@@ -18,6 +18,7 @@ std::string significant(double value, int digits) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
   if (value == 0) return "0";
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  // Digits before the point are never rounded away, however many: a count stays a count.
   if (magnitude < -4) return fmt::format("{:.{}e}", value, digits - 1);
   std::string text = fmt::format("{:.{}f}", value, std::max(0, digits - 1 - magnitude));
   if (text.find('.') != std::string::npos) {
@@ -59,6 +60,7 @@ std::string human_duration(double seconds) {
 namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Levenshtein's distance with one row of the table: `diagonal` is the entry of the row above and the column before.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -77,6 +79,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
+  // Two slips in a short word, one letter in three of a long one; of equal distances the first candidate wins.
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
@@ -120,6 +123,7 @@ void require_no_new_control_characters(const std::string& path) {
 }  // namespace
 
 std::string expand_path(std::string_view path) {
+  // Once, from left to right: what a variable holds is taken as it is, also where it looks like another variable.
   std::string out;
   std::size_t at = 0;
   if (!path.empty() && path[0] == '~' && (path.size() == 1 || path[1] == '/')) {

@@ -41,6 +41,7 @@ std::thread start_thread(const char* purpose, std::function<void()> body) {
 }
 
 void require_threads(int count, const char* purpose) {
+  // All at once and waiting, since the limit is on threads that exist together.
   Waiting waiting;
   waiting.threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)

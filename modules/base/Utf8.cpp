@@ -23,6 +23,7 @@ struct Sequence {
 Sequence sequence_at(std::string_view text, std::size_t at) {
   const std::uint8_t lead = byte_at(text, at);
   if (lead < 0x80) return {1, true};
+  // Table 3-7 of the Unicode standard: C0 and C1 begin overlong forms only, F5 and above nothing below U+110000.
   if (lead < 0xC2 || lead > 0xF4) return {1, false};
   const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   std::uint8_t lowest = 0x80, highest = 0xBF;
@@ -99,6 +100,7 @@ void append_utf8(std::string& text, char32_t character) {
   const auto add = [&text](char32_t byte) { text += static_cast<char>(static_cast<std::uint8_t>(byte)); };
   if (character < 0x80) return add(character);
   const int num_more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+  // The lead byte has as many ones at its top as the character has bytes, then a zero.
   add((0xFF00 >> (num_more + 1) & 0xFF) | character >> 6 * num_more);
   for (int i = num_more - 1; i >= 0; --i)
     add(0x80 | (character >> 6 * i & 0x3F));

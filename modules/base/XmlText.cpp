@@ -4,6 +4,7 @@ namespace multicard {
 
 std::string escaped(const std::string& text) {
   std::string out;
+  // XML 1.0 cannot hold most control characters, not even as character references.
   for (const char c : text) {
     switch (c) {
       case '&':

@@ -50,6 +50,7 @@ void AsyncBarrier::request() {
   if (impl_->has_requested) return;
   impl_->has_requested = true;
   if (impl_->communicator.is_null()) return;
+  // The sends of an earlier barrier still use `requested`, which MPI reads until they are complete.
   check_mpi(MPI_Waitall(static_cast<int>(impl_->sends.size()), impl_->sends.data(), MPI_STATUSES_IGNORE),
             "MPI_Waitall");
   impl_->sends.assign(static_cast<std::size_t>(impl_->communicator.size()), MPI_REQUEST_NULL);
@@ -67,6 +68,8 @@ bool AsyncBarrier::has_requested() const {
 
 bool AsyncBarrier::is_requested() {
   if (impl_->communicator.is_null()) return false;
+  // Probe and receive are two calls, which is safe because one thread of the rank alone reads this message space. All
+  // messages are taken, not the first only: several ranks may request, for this barrier or for one that is over.
   for (int waiting = 1; waiting;) {
     MPI_Status status;
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kRequestTag, native(impl_->communicator), &waiting, &status), "MPI_Iprobe");
@@ -95,6 +98,7 @@ bool AsyncBarrier::wait(double seconds) {
   if (!impl_->has_arrived) throw std::logic_error("a barrier is waited for before arriving");
   const TimePoint start = SteadyClock::now();
   for (int done = impl_->communicator.is_null() ? 1 : 0;;) {
+    // Testing is also what moves the barrier: this MPI works on a non-blocking operation only inside calls.
     if (!done) check_mpi(MPI_Test(&impl_->barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) break;
     if (seconds_since(start) >= seconds) return false;

@@ -63,6 +63,7 @@ Communicator wrap(MPI_Comm handle, const std::shared_ptr<Watchdog>& watchdog) {
   impl->handle = handle;
   impl->owned = true;
   impl->watchdog = watchdog;
+  // By MPI's default the first failure ends the job inside the call, before check_mpi can say which call it was.
   check_mpi(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(handle, &impl->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(handle, &impl->size), "MPI_Comm_size");
@@ -72,6 +73,8 @@ Communicator wrap(MPI_Comm handle, const std::shared_ptr<Watchdog>& watchdog) {
 }  // namespace
 
 Communicator::Impl::~Impl() {
+  // Freeing is collective on paper, but local in practice (MPI 3.1, 6.4.3), so groups may end in any order and while an
+  // exception passes. Those that outlive MPI_Finalize are left alone: no call is allowed any more.
   int finalized = 0;
   if (owned && handle != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
     MPI_Comm_free(&handle);
@@ -145,6 +148,8 @@ void Communicator::broadcast_raw(void* data, std::size_t count, Datatype type, i
 }
 
 std::string Communicator::broadcast(const std::string& text, int root) const {
+  // The receivers must know the length before the bytes; an empty text is one broadcast, as pieces of nothing make no
+  // call.
   std::uint64_t length = text.size();
   broadcast(std::span(&length, 1), root);
   std::string out = text;
@@ -168,6 +173,7 @@ void Communicator::allgather_raw(const void* mine, void* all, std::size_t count,
     if (count > 0) std::memcpy(all, mine, count * size_of(type));
     return;
   }
+  // Not cut into pieces: the pieces of one rank would not follow each other in `all`. What is gathered is small.
   if (count * size_of(type) > kMaxTransferBytes)
     throw CommunicationError(fmt::format("an all-gather of {} bytes per rank is too large", count * size_of(type)));
   const Watchdog::Guard guard(watchdog(), "all-gather");
@@ -177,6 +183,7 @@ void Communicator::allgather_raw(const void* mine, void* all, std::size_t count,
 
 std::vector<std::string> Communicator::allgather(const std::string& mine) const {
   const auto lengths = allgather(static_cast<std::int64_t>(mine.size()));
+  // Padded to the longest text, so that the same gathering of equal counts serves; texts are names and short records.
   const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
   std::vector<char> padded(longest);
   std::copy(mine.begin(), mine.end(), padded.begin());
@@ -188,6 +195,7 @@ std::vector<std::string> Communicator::allgather(const std::string& mine) const 
 }
 
 MPI_Comm native(const Communicator& communicator) {
+  // The libraries below (MPI-IO, parallel HDF5) want a communicator also for one rank alone.
   if (!communicator.is_null()) return communicator.impl().handle;
   int initialized = 0;
   MPI_Initialized(&initialized);

@@ -55,6 +55,7 @@ class Heartbeat::Peers {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       int is_free = 1;
       if (sends_[i] != MPI_REQUEST_NULL) check_mpi(MPI_Test(&sends_[i], &is_free, MPI_STATUS_IGNORE), "MPI_Test");
+      // MPI may read the message after this call: kBeat and kLeaving are constants of the program and live long enough.
       if (is_free) check_mpi(MPI_Isend(&message, 1, MPI_CHAR, ranks_[i], kTag, native(all_), &sends_[i]), "MPI_Isend");
     }
   }
@@ -67,6 +68,7 @@ class Heartbeat::Peers {
       if (!waiting) return;
       char message = 0;
       check_mpi(MPI_Recv(&message, 1, MPI_CHAR, status.MPI_SOURCE, kTag, native(all_), MPI_STATUS_IGNORE), "MPI_Recv");
+      // Messages of one rank arrive in the order sent, so no beat can follow its kLeaving.
       if (message == kLeaving)
         heard_s_.erase(status.MPI_SOURCE);
       else if (const auto peer = heard_s_.find(status.MPI_SOURCE); peer != heard_s_.end())
@@ -113,6 +115,8 @@ Heartbeat::~Heartbeat() {
 }
 
 void Heartbeat::exchange(Peers& peers) {
+  // The clock leaves out time in which this process was suspended: after it, the beats of the others are only late to
+  // be read. The limit is read again at each look, since a deck may change it after the start.
   double next_s = 0;
   for (std::unique_lock lock(mutex_); !ending_; wake_.wait_for(lock, kLook)) {
     peers.look();

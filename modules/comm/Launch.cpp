@@ -87,6 +87,8 @@ std::optional<std::string> missing_remote_shell(const Variable& variable) {
   for (const std::string& folder : split(path == nullptr ? "" : path, ':'))
     for (const char* shell : {"ssh", "rsh"})
       if (access(fmt::format("{}/{}", folder.empty() ? "." : folder, shell).c_str(), X_OK) == 0) return std::nullopt;
+  // A list, of which Open MPI takes the first that exists; `false` always does. It is looked for, and started only for
+  // ranks on other machines, which a rank started alone has not.
   return "ssh : rsh : false";
 }
 

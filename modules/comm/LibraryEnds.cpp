@@ -21,6 +21,7 @@ void end_at_once(int status, void*) {
 }
 
 bool skip() {
+  // Not std::atexit: its handlers are not given the status that the process is to end with.
   on_exit(end_at_once, nullptr);
   int is_initialized = 0, is_finalized = 0, key = MPI_KEYVAL_INVALID;
   MPI_Initialized(&is_initialized);

@@ -63,6 +63,9 @@ void require_whole_world(const Launch& launch) {
   if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
 }
 
+// The order matters. What launchers say is read before MPI sets variables of its own. The first watchdog ends the
+// process alone, as there is no MPI yet to end the job with. Ranks that MPI did not connect show only afterwards, as a
+// world of one rank, hence the second require_whole_world().
 Communicator initialise(int& argc, char**& argv, double timeout_s) {
   const Launch launch = read_launch(std::getenv);
   if (!launch.offers_connection) require_whole_world(launch);
@@ -204,6 +207,7 @@ void abort_job(ExitCode code) {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
+  // _Exit, not exit: the destructors of static objects would run while other threads still use them.
   if (initialized && !finalized) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }

@@ -24,6 +24,7 @@ sigset_t set_of(std::initializer_list<int> signals) {
 /// What the signal thread waits for.
 sigset_t awaited_signals() {
   sigset_t set = set_of({SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP});
+  // nohup and some batch systems start the program with SIGHUP ignored. sigwait would take it all the same.
   struct sigaction hang_up {};
   sigaction(SIGHUP, nullptr, &hang_up);
   if (hang_up.sa_handler == SIG_IGN) sigdelset(&set, SIGHUP);
@@ -40,6 +41,8 @@ class Inbox {
   }
 
   void deliver(int signal) {
+    // The receiver runs with the mutex held: so close() waits for it, and it is never called after that. It must not
+    // open or close an inbox itself.
     const std::lock_guard lock(mutex_);
     if (receive_)
       receive_(signal);
@@ -80,6 +83,7 @@ class Inbox {
 }  // namespace
 
 void hold_signals() {
+  // A blocked fault would still end the process, but past the handlers that report it (sanitizers, MPI's stack traces).
   const sigset_t faults = set_of({SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT});
   sigset_t held;
   sigfillset(&held);

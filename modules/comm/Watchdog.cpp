@@ -55,6 +55,8 @@ Watchdog::Thread::~Thread() {
 
 std::list<Watchdog::Operation>::iterator Watchdog::Thread::enter(const Watchdog& watchdog, const char* name,
                                                                  double least_limit_s) {
+  // A list, so that the entries of other threads stay where they are. Nothing is woken: entering and leaving are to
+  // cost no system call, and the thread looks five times a second anyway.
   const std::thread::id here = std::this_thread::get_id();
   const std::lock_guard lock(mutex_);
   for (const Operation& outer : open_)
@@ -83,6 +85,8 @@ void Watchdog::Thread::watch() {
           "{} {} did not finish within {} s (another rank has stopped answering) See the other ranks' last lines; "
           "raise run.timeout_s (without a deck MULTICARD_TIMEOUT_S) if they were only slow.",
           operation.name, step < 0 ? "before the first step" : fmt::format("at step {}", step), limit_s);
+      // The expiry ends the job and may take a while (files are removed first); other threads must not wait for the
+      // mutex in the meantime, since they may hold what it needs.
       lock.unlock();
       on_expiry_(message);
       return;

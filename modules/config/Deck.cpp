@@ -31,6 +31,7 @@ std::string deck_text(const std::string& path) {
   if (file.size() > kLongest)
     throw UsageError(fmt::format("deck {} cannot be read", path),
                      fmt::format("its {} bytes exceed the limit for a deck", file.size()), "Name a YAML file.");
+  // As much as the limit allows, whatever the size says: the files of /proc say that they are empty.
   std::string text(kLongest, '\0');
   text.resize(file.read(text.data(), text.size()));
   return text;
@@ -99,6 +100,9 @@ void Deck::set(const std::string& path, const std::string& yaml_text) {
 }
 
 void Deck::apply(const Assignments& layer) {
+  // The layer as a tree, because it may set run.steps by its path or as a part of the map `run`. Of a pair, what
+  // earlier layers left is removed only where this layer sets one of the two; where it sets both, both stay, and
+  // reading the deck finds the contradiction.
   Value together = Value::map();
   for (const auto& [path, value] : layer) {
     if (!root_.set_path(path, value))
@@ -117,6 +121,7 @@ void Deck::apply(const Assignments& layer) {
 }
 
 void Deck::merge(const Value& section) {
+  // Leaf by leaf, so that the keys of a section which the other deck does not name stay.
   Assignments leaves;
   collect_leaves(section, "", leaves);
   // A section with nothing in it says nothing; it does not empty the section that stands here.
@@ -128,6 +133,7 @@ void Deck::merge(const Value& section) {
 }
 
 std::string Deck::resolve_path(const std::string& file) const {
+  // A path joined to an absolute one is the latter.
   const std::filesystem::path expanded = expand_path(file);
   return (std::filesystem::path(name_).parent_path() / expanded).lexically_normal().string();
 }

@@ -33,6 +33,7 @@ std::string_view foreign_part(std::span<const DeckKey> keys, std::string_view pa
 }  // namespace
 
 bool DeckKey::is_fixed() const {
+  // What a checkpoint goes with: with other values of these its weights and moments would belong to another training.
   return notes.on_resume == OnResume::same || effect == KeyEffect::identity || effect == KeyEffect::work ||
          effect == KeyEffect::learning;
 }
@@ -73,6 +74,7 @@ void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const
     if (key.belongs_to(task)) continue;
     const std::string_view foreign = foreign_part(keys, key.path, task);
     if (deck.root().find_path(foreign) == nullptr) continue;
+    // The outermost section alone is reported: `method: {...}` in a deck of images is one mistake, not many.
     at_home(root, foreign, [&](Section& home, const std::string& name) {
       if (home.has(name))  // asking also marks a key that is set to null as known
         home.reject(name, fmt::format("belongs to task {}", text_of(key.tasks)),

@@ -42,6 +42,7 @@ bool has_measured_tasks(const Value& tasks) {
 
 /// The first deciding key of each kind that the deck has keys of.
 std::vector<FoundKind> kinds_in(const Value& root) {
+  // In the order of the table, where sweep comes first: kind_of() looks there for it.
   std::vector<FoundKind> found;
   const auto add = [&](const FoundKind& one) {
     if (std::none_of(found.begin(), found.end(), [&](const FoundKind& other) { return other.kind == one.kind; }))
@@ -65,6 +66,7 @@ std::optional<FoundKind> kind_of(const Deck& deck) {
 }
 
 void check_kind(const Deck& deck, DeckKind wanted) {
+  // A deck that says nothing of its kind, or contradicts itself, is left to the reader of the command that was given.
   const std::optional<FoundKind> found = kind_of(deck);
   if (!found || found->kind == wanted) return;
   const std::string_view kind = word_of<DeckKind>(found->kind, kKindWords);

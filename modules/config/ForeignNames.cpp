@@ -12,6 +12,9 @@ struct ForeignName {
   const char* own;
 };
 
+// Names of PEFT (r, target_modules), transformers (max_steps, per_device_train_batch_size), LLaMA-Factory (cutoff_len,
+// lora_rank) and PyTorch (channels_last). Not all are the same quantity (warmup_ratio, gradient_accumulation_steps):
+// the key is where a deck sets what they set.
 constexpr std::array kKeys{
     ForeignName{"r", "method.rank"},
     ForeignName{"lora_r", "method.rank"},

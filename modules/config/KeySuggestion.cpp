@@ -16,6 +16,8 @@ bool has(const std::vector<std::string>& keys, const std::string& key) {
 }
 
 std::optional<std::string> among_read(const KeysBySection& read, const std::string& section, const std::string& key) {
+  // Names of other programs before similar ones: `r` or `lr` resembles many keys, and means one. Only keys that were
+  // read count here, so that no key is suggested that this deck could not have.
   if (const std::optional<std::string> own = own_key(key)) {
     const std::size_t dot = own->rfind('.');
     const std::string home = own->substr(0, dot), name = own->substr(dot + 1);

@@ -45,6 +45,8 @@ std::string Section::full(const std::string& key) const {
 }
 
 const Value* Section::find(const std::string& key) {
+  // To ask for a key is to know it: finish() holds what was asked for against what the deck has. So every key must be
+  // asked for on every path through the reader, also where its value does not matter.
   std::vector<std::string>& known = record_->known[path_];
   if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
   const Value* map = record_->at(path_);
@@ -66,6 +68,7 @@ bool Section::has(const std::string& key) {
 
 void Section::reject(const std::string& key, const std::string& problem, const std::string& why,
                      const std::string& suggestion) {
+  // The first problem stays, in the order of reading; what follows may be its consequence.
   if (record_->problem) return;
   record_->problem.emplace(fmt::format("deck {}, {}: {}", record_->deck.name(), full(key), problem), why, suggestion);
 }
@@ -85,6 +88,7 @@ const std::map<std::string, KeyReading>& Section::readings() const {
 
 template <class T>
 T Section::keep(const std::string& key, T value) {
+  // After a wrong value this holds the default; finish() throws before a resolved deck is used.
   record_->resolved.set_path(full(key), to_value(value));
   return value;
 }
@@ -161,6 +165,7 @@ std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   std::vector<T> result = std::move(fallback);
   if (const Value* value = find(key)) {
     result.clear();
+    // `key: 3` is read like `key: [3]`.
     const bool many = value->kind == Value::Kind::list;
     for (const Value& item : many ? value->items : std::vector<Value>{*value}) {
       const std::optional<T> one = item.kind == Value::Kind::scalar ? Scalar<T>::parse(item) : std::nullopt;
@@ -186,6 +191,7 @@ std::string Section::one_of(const std::string& key, const std::string& fallback,
                             const std::vector<std::string>& allowed) {
   std::vector<std::string> quoted;
   std::transform(allowed.begin(), allowed.end(), std::back_inserter(quoted), quoted_word);
+  // Before get(), whose own note would say `string` (the first one stays).
   note(key, join(quoted, ", "), quoted_word(fallback));
   std::string word = get(key, fallback);
   const auto is_allowed = [&](const std::string& one) {
@@ -232,6 +238,8 @@ std::optional<double> Section::duration(const std::string& key) {
 }
 
 void Section::finish() const {
+  // By path, the top first. Only sections that were asked for are looked into: one that was not is itself an unknown
+  // key of the section around it.
   for (const auto& [section, known] : record_->known) {
     const Value* map = record_->at(section);
     if (map == nullptr) continue;

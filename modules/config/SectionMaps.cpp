@@ -18,6 +18,7 @@ const Value* Section::Record::at(const std::string& path) const {
   for (const std::string& list : lists) {
     if (!path.starts_with(list + ".")) continue;
     const Value* maps = deck.root().find_path(list);
+    // Maps of a list only: a section inside one of them is not read as a Section.
     const auto number = parse_number<std::size_t>(path.substr(list.size() + 1));
     const bool is_there = maps != nullptr && number && *number >= 1 && *number <= maps->items.size();
     return is_there ? &maps->items[*number - 1] : nullptr;
@@ -57,6 +58,7 @@ std::vector<std::pair<std::string, T>> Section::numbers_by_name(const std::strin
     wrong_type(key, "a map of names to numbers", *map);
     return numbers;
   }
+  // Kept as one value: set_path() would take the dots of a name for a path.
   Value kept = Value::map();
   for (std::size_t i = 0; i < map->keys.size(); ++i) {
     const Value& item = map->items[i];
@@ -75,6 +77,8 @@ std::vector<std::pair<std::string, T>> Section::numbers_by_name(const std::strin
 }
 
 Deck Section::resolved() const {
+  // Reading has put the elements of lists under their numbers, as set_path() makes maps on its way. They were read in
+  // ascending order, so their order is that of the list.
   Value values = record_->resolved;
   for (const std::string& path : record_->lists)
     if (const Value* by_number = values.find_path(path)) {

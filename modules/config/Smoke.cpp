@@ -52,11 +52,13 @@ void limit(Deck& deck, const std::string& path, T most) {
 
 /// \param steps, skip_steps paths of the two
 void limit_steps(Deck& deck, const char* steps, const char* skip_steps) {
+  // Fewer skipped steps than steps: one must be left that is measured.
   limit(deck, steps, kMostSteps);
   limit(deck, skip_steps, std::min(kMostSkippedSteps, number_at<std::int64_t>(deck.root(), steps).value_or(2) - 1));
 }
 
 bool has_test_data(const Deck& deck) {
+  // A deck without any data means the default data set, which has a test part, unless data.test is null.
   if (given(deck.root(), "data.test") != nullptr) return true;
   return given(deck.root(), "data.train") == nullptr && deck.root().find_path("data.test") == nullptr;
 }
@@ -158,6 +160,7 @@ Deck load_smoke_run_deck(const std::string& path, const std::vector<std::string>
   const Deck::Assignments layer = parse_overrides(overrides);
   Deck deck = load_deck(path, DeckKind::run, overrides);
   deck.merge(take_section(deck, "smoke"));
+  // Twice: before, since what is shortened depends on them (the unit of the length, say); after, since they win.
   deck.apply(layer);
   shorten_run(deck, num_ranks);
   write_apart(deck, kDefaultRunOutput, layer);
@@ -166,6 +169,7 @@ Deck load_smoke_run_deck(const std::string& path, const std::vector<std::string>
 }
 
 void shorten_run(Deck& deck, int num_ranks) {
+  // As a layer of its own, which removes run.epochs (Deck::apply).
   limit_steps(deck, "run.steps", "profile.skip_steps");
   if (given(deck.root(), "run.batch_per_rank") != nullptr)
     limit_if_given(deck, "run.batch_per_rank", kMostRowsPerRank);
@@ -178,6 +182,7 @@ void shorten_run(Deck& deck, int num_ranks) {
 }
 
 void shorten_sweep(Deck& sweep, Deck& base, int num_ranks) {
+  // limits.steps sets the length of all variants, and refuses another one in the sweep itself.
   for (const char* length : kLengths) {
     sweep.erase(length);
     sweep.erase(fmt::format("sweep.{}", length));
@@ -229,6 +234,7 @@ void write_apart(Deck& deck, const std::string& output, const Deck::Assignments&
   std::string own = given(deck.root(), "run.output") == nullptr ? output : deck.get_text("run.output");
   while (own.size() > 1 && own.ends_with('/'))
     own.pop_back();
+  // Resuming would find the smoke run of yesterday, which has done all its steps, and show nothing.
   deck.apply({{"run.output", to_value(own + "_smoke")}, {"run.resume", Value::scalar("never")}});
 }
 

@@ -42,6 +42,7 @@ struct Extent {
 };
 
 Extent read_extent(const Deck& sweep) {
+  // A deck of these keys alone, so that the usual reader also finds unknown keys under `limits`.
   Value own = Value::map();
   for (const char* key : {"repeat", "limits"})
     if (const Value* value = sweep.root().find(key)) own.set_path(key, *value);
@@ -101,6 +102,7 @@ void check_axes(const Deck& sweep, const std::vector<SweepAxis>& axes) {
   std::vector<std::string> seen;
   for (const SweepAxis& axis : axes) {
     if (axis.key == "cases") check_cases(sweep, axis);
+    // Of two axes that set one key the later would win in every variant: equal runs would have several names.
     for (const std::string& key : axis.deck_keys()) {
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
         refuse(sweep, "sweep." + key, "two axes set this key");
@@ -153,6 +155,7 @@ Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& ov
   const Value quick = take_section(sweep, "quick"), smoke = take_section(sweep, "smoke");
   if (scale == SweepScale::quick && quick.is_null())
     refuse(sweep, "quick", "is missing", "Write what is smaller in a quick sweep there, or leave out --quick.");
+  // From the general to the special; the overrides were applied on loading, and are applied again over what came after.
   if (scale != SweepScale::full) {
     sweep.merge(quick);
     if (scale == SweepScale::smoke) sweep.merge(smoke);
@@ -179,6 +182,7 @@ SweepOptions read_sweep_options(const Deck& sweep) {
   const Value own = own_keys(sweep);
   // Messages about the variants name the sweep: that is the file the person started.
   options.base = Deck::parse(base_of(sweep).to_yaml(), sweep.name());
+  // The sweep's own keys are a layer over the base deck; its axes will be one over both.
   options.base.merge(own);
   for (const char* key : {"run.steps", "run.epochs"})
     if (extent.steps && own.find_path(key) != nullptr) refuse(sweep, key, "limits.steps replaces it");

@@ -47,6 +47,7 @@ const Value* Value::find(std::string_view key) const {
 }
 
 const Value* Value::find_path(std::string_view path) const {
+  // A key with dots must be the whole rest of the path: `a.b` under `sweep` is found as sweep.a.b, nothing below it.
   const std::size_t dot = first_dot(*this, path);
   const Value* child = child_of(*this, path.substr(0, dot));
   return child == nullptr || dot == std::string_view::npos ? child : child->find_path(path.substr(dot + 1));
@@ -58,6 +59,7 @@ bool Value::set_path(std::string_view path, Value value) {
   const std::string key(path.substr(0, dot));
   Value* child = const_cast<Value*>(child_of(*this, key));
   if (!is_map() && child == nullptr) return false;
+  // Made first and put in last, so that nothing has changed where the path cannot be followed.
   Value fresh;
   Value& target = child == nullptr ? fresh : *child;
   if (dot == std::string_view::npos)

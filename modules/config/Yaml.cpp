@@ -77,6 +77,7 @@ class Expansion {
 
   Value tree(const YAML::Node& node, int depth) {
     if (depth > kMaxDepth) fail(name_, node.Mark(), fmt::format("it is more than {} levels deep", kMaxDepth));
+    // Counted while the tree grows, not afterwards: its size is not known before, and may be too much for the memory.
     if (++num_values_ > kMostValues)
       fail(name_, node.Mark(),
            fmt::format("it has more than {} values when its aliases are expanded", grouped(kMostValues)));
@@ -125,6 +126,7 @@ class Expansion {
 
 /// The library writes control characters as they are, and reads a carriage return as a line's end.
 void emit_word(YAML::Emitter& out, const std::string& text, bool is_quoted) {
+  // Bytes of longer UTF-8 characters are negative where char is signed; they are written as they are.
   const bool has_control = std::any_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; });
   if (is_quoted || has_control) out << YAML::DoubleQuoted;
   out << text;
@@ -139,6 +141,7 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
       emit_word(out, value.text, value.quoting == Value::Quoting::quoted);
       return;
     case Value::Kind::list:
+      // Flow style all the way down: what a list holds must fit on its line, as overrides and messages show it.
       out << YAML::Flow << YAML::BeginSeq;
       for (const Value& item : value.items)
         emit(out, item, true);
@@ -161,6 +164,7 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
 
 Value parse_yaml(const std::string& text, const std::string& name) {
   require_utf8(text, name);
+  // YAML::Load reads the first document and ignores all others, hence the check before it.
   try {
     require_one_document(text, name);
     return Expansion(name).tree(YAML::Load(text), 0);
@@ -178,6 +182,7 @@ std::string emit_yaml(const Value& value) {
 std::string emit_inline(const Value& value) {
   if (value.kind == Value::Kind::scalar) return value.text;
   if (value.is_null()) return "null";
+  // For messages and run names, not to be read back: words stand without quotes, whatever they hold.
   std::string text;
   const bool map = value.is_map();
   for (std::size_t i = 0; i < value.items.size(); ++i) {

@@ -17,6 +17,7 @@ class Reports final : public c10::MemoryReportingInfoBase {
  public:
   explicit Reports(at::Device device) : device_(device), requested_(requested_device_bytes(device)) {}
 
+  // Called by the thread that works and, in backward, by those of autograd: hence the lock. Releases are negative.
   void reportMemoryUsage(void* address, std::int64_t bytes, std::size_t, std::size_t, c10::Device device) override {
     if (device.type() != device_.type()) return;
     const std::lock_guard lock(mutex_);
@@ -84,6 +85,8 @@ StageOfWork::~StageOfWork() {
 }
 
 MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t chunk_bytes) {
+  // What libraries keep for good (handles, workspaces, loaded kernels) comes with the first call, and would count as
+  // the smaller work's.
   if (device.is_cuda()) work(measured.small)();
   const auto measure = [&](std::int64_t number) -> MeasuredWork {
     const std::function<void()> prepared = work(number);

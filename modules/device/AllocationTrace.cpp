@@ -23,11 +23,13 @@ class Matching {
     const std::size_t num_large = large_.num_allocations();
     std::vector<std::size_t> found(num_large, kNone);
     std::size_t first = 0, small_end = small_.num_allocations(), large_end = num_large;
+    // Equally many: the same code ran, so that they belong together one by one, whatever their sizes.
     if (small_end == large_end) {
       for (std::size_t i = 0; i < num_large; ++i)
         found[i] = i;
       return found;
     }
+    // Equal beginnings and ends first: the table of the longest common subsequence is quadratic in the rest.
     for (; first < std::min(small_end, large_end) && alike(first, first); ++first)
       found[first] = first;
     for (; std::min(small_end, large_end) > first && alike(small_end - 1, large_end - 1); --small_end, --large_end)
@@ -71,6 +73,7 @@ class Matching {
 }  // namespace
 
 void AllocationTrace::allocate(const void* address, std::int64_t bytes, WorkStage stage) {
+  // Addresses are given out again after a release; the map holds what lies there now.
   held_[address] = bytes_.size();
   place_.push_back(events_.size());
   events_.push_back({bytes_.size(), false});
@@ -92,6 +95,7 @@ bool AllocationTrace::is_transient(std::size_t allocation) const {
 
 StageBytes AllocationTrace::at_peak_with(const std::vector<std::int64_t>& bytes) const {
   StageBytes held, peak;
+  // Only allocations can raise the total, so the peak is right after one of them.
   for (const Event& event : events_) {
     held[stages_[event.allocation]] += event.is_release ? -bytes[event.allocation] : bytes[event.allocation];
     if (held.total() > peak.total()) peak = held;
@@ -114,6 +118,7 @@ MeasuredPair::MeasuredPair(const MeasuredWork& small, MeasuredWork large, std::i
   const std::vector<std::size_t> counterparts = Matching(small, large_).counterparts();
   for (std::size_t i = 0; i < counterparts.size(); ++i) {
     const auto measured = static_cast<double>(large_.trace.bytes(i));
+    // Bytes = constant + slope * size through the two measured points; without a counterpart through the origin.
     double slope = large_.trace.is_transient(i) ? 0 : measured / static_cast<double>(large_.size);
     if (counterparts[i] != kNone) slope = (measured - static_cast<double>(small.trace.bytes(counterparts[i]))) / apart;
     slopes_.push_back(slope);
@@ -140,6 +145,7 @@ std::int64_t MeasuredPair::peak_without_workspace(std::int64_t size) const {
 
 /// Of what one allocation grows with.
 std::int64_t MeasuredPair::size_of(std::size_t allocation, const WorkSize& size) const {
+  // A loss in chunks holds the logits of one chunk at a time; the small vectors of all targets are held throughout.
   if (large_.trace.stage(allocation) != WorkStage::logits || size.targets == 0) return size.size;
   const bool is_of_chunk = slopes_[allocation] >= static_cast<double>(chunk_bytes_);
   return is_of_chunk ? std::min(size.targets, size.chunk) : size.targets;

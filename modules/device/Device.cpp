@@ -76,6 +76,7 @@ std::vector<GpuInfo> gather(const Communicator& communicator, const GpuInfo& min
 /// NCCL refuses two ranks with equal host and bus id. With an identity of its own each rank counts as a node and talks
 /// through the loopback network; the other settings switch off what needs a GPU or a network card for each rank.
 void let_ranks_share_gpus(int rank) {
+  // The identity must be ours; all else is only a default (the 0), which the user's own setting replaces.
   setenv("NCCL_HOSTID", fmt::format("multicard-rank-{}", rank).c_str(), 1);
   for (const char* off : {"NCCL_NVLS_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_RAS_ENABLE"})
     setenv(off, "0", 0);
@@ -87,6 +88,7 @@ void let_ranks_share_gpus(int rank) {
 
 /// Returns how many ranks use this rank's GPU.
 int settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
+  // All ranks judge the same list, so that all take or refuse the sharing together.
   const std::vector<GpuInfo> gpus = gather(communicator, mine);
   const std::vector<int> together = ranks_on_one_gpu(topology.nodes, gpus);
   if (together.empty()) return 1;
@@ -123,6 +125,8 @@ void set_threads(int threads) {
 
 std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
   const auto mine = static_cast<std::size_t>(rank);
+  // NCCL tells GPUs apart by their bus ids, which the MIG slices of one GPU share; they repeat between nodes. A uuid
+  // never means two GPUs.
   std::vector<int> together;
   for (std::size_t r = 0; r < gpus.size(); ++r) {
     const bool same_uuid = !gpus[r].uuid.empty() && gpus[r].uuid == gpus[mine].uuid;
@@ -143,6 +147,7 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
                            const Topology& topology) {
   if (request == DeviceRequest::cpu) return {at::kCPU, cpu_description(), std::nullopt};
   const std::vector<GpuInfo> gpus = visible_gpus();
+  // All ranks compute on one kind of device, since their collectives are of one kind: a rank without a GPU decides.
   const bool everywhere = communicator.allreduce(gpus.empty() ? 0 : 1, ReduceOp::min) == 1;
   if (request == DeviceRequest::automatic && !everywhere) {
     warn_of_unused_gpus(communicator, !gpus.empty());
@@ -157,6 +162,7 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
 }
 
 int ranks_with_my_processors(const Communicator& node) {
+  // Ranks whose sets only overlap do not count: with the bindings of launchers sets are equal or disjoint.
   const std::string mine = cpu_set_text();
   const auto all = node.allgather(mine);
   return std::max(1, static_cast<int>(std::count(all.begin(), all.end(), mine)));  // itself at least
@@ -178,6 +184,8 @@ void set_compute_threads(std::optional<int> request, const Topology& topology) {
 }
 
 ComputeSwitches switches_for(const ComputeRequest& request) {
+  // Deterministic mode also fills memory of at::empty with NaN to find reads of it, a pass over every tensor: switched
+  // off. Timing algorithms may choose another one in each run, with other roundings.
   const bool rounds = request.tf32 == Tf32::on;
   return {.num_threads = request.num_threads,
           .tf32_matmul = rounds,
@@ -201,7 +209,8 @@ ComputeSwitches compute_switches() {
 
 void set_compute_switches(const ComputeSwitches& switches) {
   set_threads(switches.num_threads);
-  // cuBLAS reads it when it is first used.
+  // cuBLAS reads it when it is first used. Eight workspaces of 4 MiB: with one fixed set of them cuBLAS takes the same
+  // algorithm for the same call.
   if (switches.is_deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(switches.tf32_matmul);

@@ -39,6 +39,7 @@ bool is_within_device(const void* to, const void* from, cudaMemcpyKind kind) {
 }
 
 cudaError_t counted(cudaError_t result, bool is_within, std::size_t bytes) {
+  // A counter orders nothing: relaxed is enough. Copies from several threads are added up.
   if (result == cudaSuccess && is_within) total.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   return result;
 }

@@ -20,6 +20,7 @@ std::string first_line(const c10::Error& error) {
 
 /// Calls with arguments that the driver refuses are the program's.
 bool is_misuse(std::int32_t cuda_code) {
+  // As cudaError_t has them, which builds without CUDA do not know; LibTorch's AcceleratorError carries the number.
   constexpr std::int32_t kInvalidValue = 1, kInvalidConfiguration = 9;
   return cuda_code == kInvalidValue || cuda_code == kInvalidConfiguration;
 }

@@ -28,6 +28,7 @@ class DeviceUploader : public BatchUploader {
     const c10::cuda::CUDAStreamGuard on(stream_);
     for (const at::Tensor& tensor : batch)
       upload.device.push_back(tensor.defined() ? copy(tensor) : at::Tensor());
+    // Kept until the copy is done: the copy reads pinned memory after this call has returned.
     upload.host = std::move(batch);
     upload.done.record(stream_);
   }
@@ -58,6 +59,7 @@ class DeviceUploader : public BatchUploader {
 
   /// Host memory of a batch that was taken must live until its copy is done.
   void forget_finished() {
+    // One stream, so the copies end in the order in which they began.
     while (!taken_.empty() && taken_.front().done.query())
       taken_.pop_front();
   }

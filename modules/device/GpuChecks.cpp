@@ -100,6 +100,7 @@ GpuSituation gpu_situation(const std::optional<GpuInfo>& chosen) {
   situation.software = gpu_software();
   situation.chosen = chosen;
   situation.numa_nodes = numa_nodes_of(cpu_set_text());
+  // Both ways: access may be allowed in one direction alone.
   for (const GpuInfo& from : situation.gpus)
     for (const GpuInfo& to : situation.gpus)
       if (from.index != to.index && !peer_access(from.index, to.index))

@@ -90,6 +90,7 @@ std::string cudnn_version() {
 
 int nccl_version() {
   int version = 0;
+  // Without a handle the wrapper would throw; asking for versions must work on a machine without NCCL.
   if (nccl_library().handle && ncclGetVersion(&version) != ncclSuccess) version = 0;
   return version;
 }
@@ -99,6 +100,7 @@ std::string load_error() {
   if (nccl_version() < kNcclNeeded)
     return fmt::format("{}: NCCL {} is older than the {} that LibTorch calls", nccl_library().path,
                        nccl_version_text(nccl_version()), nccl_version_text(kNcclNeeded));
+  // At once (RTLD_NOW): a missing symbol shows here with its name, not at the first call in the middle of a run.
   return dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) ? "" : dlerror();
 }
 
@@ -161,6 +163,7 @@ std::vector<GpuInfo> visible_gpus() {
 }
 
 std::optional<GpuProblem> gpu_problem() {
+  // From the outside in: does CUDA count devices, does the machine have any, what does CUDA say then.
   const DeviceCount count = count_devices();
   const GpuSoftware software = gpu_software();
   GpuFindings findings;

@@ -11,6 +11,7 @@
 namespace multicard {
 
 at::Tensor make_host_memory(std::int64_t num_bytes, at::Device device) {
+  // zero_() touches every page, as cudaHostAlloc does when it locks them.
   if (!device.is_cuda() || num_bytes == 0) return at::empty({num_bytes}, at::kByte).zero_();
   const c10::cuda::CUDAGuard guard(device);
   void* memory = nullptr;

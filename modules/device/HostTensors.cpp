@@ -17,6 +17,8 @@ std::atomic<std::int64_t> allocated = 0, peak = 0;
 
 void add(std::int64_t bytes) {
   const std::int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  // A failed exchange loads the present peak into `most`, and the loop ends when that is no smaller. No order with
+  // other memory is needed: the counters are read where no step is running.
   std::int64_t most = peak.load(std::memory_order_relaxed);
   while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
   }
@@ -28,9 +30,12 @@ class CountingAllocator final : public c10::Allocator {
   explicit CountingAllocator(c10::Allocator& from) : from_(from) {}
 
   c10::DataPtr allocate(std::size_t bytes) override {
+    // Has no block, so there is nothing to put a header in; its deleter is LibTorch's.
     if (bytes == 0) return from_.allocate(0);
     if (bytes > std::numeric_limits<std::size_t>::max() - kHeader) throw std::bad_alloc();
     c10::DataPtr block = from_.allocate(bytes + kHeader);
+    // A deleter is a plain function that gets the address alone, so the size must stand at a fixed distance from it.
+    // The header is as long as the alignment, so that data are aligned as before.
     auto* const header = new (block.get()) Header{bytes, from_.raw_deleter()};
     block.release_context();
     add(static_cast<std::int64_t>(bytes));
@@ -63,6 +68,7 @@ class CountingAllocator final : public c10::Allocator {
 void count_host_tensors() {
   if (is_counting.exchange(true)) return;
   static CountingAllocator allocator(*c10::GetCPUAllocator());
+  // Blocks from before keep their own deleter, so this may begin at any time; they are not counted, though.
   constexpr std::uint8_t kPriority = 1;  // above the default
   c10::SetCPUAllocator(&allocator, kPriority);
 }

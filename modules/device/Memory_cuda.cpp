@@ -20,6 +20,7 @@ bool counted(at::Device device) {
 }  // namespace
 
 at::Device device_in_use() {
+  // The first tensor on a GPU initialises the allocator: a process that merely sees GPUs does not use one.
   const bool is_used = c10::cuda::CUDACachingAllocator::get()->initialized();
   return is_used ? at::Device(at::kCUDA, c10::cuda::current_device()) : at::kCPU;
 }
@@ -37,11 +38,13 @@ void reset_peak_device_memory(at::Device device) {
 
 std::int64_t requested_device_bytes(at::Device device) {
   if (!counted(device)) return 0;
+  // requested_bytes, not allocated_bytes: blocks are rounded up, by other amounts at other sizes.
   return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).requested_bytes[kAll].current;
 }
 
 std::int64_t free_device_bytes(at::Device device) {
   if (!device.is_cuda()) return 0;
+  // The driver answers for the current device of the thread.
   const c10::cuda::CUDAGuard on(device);
   std::size_t free = 0, total = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));

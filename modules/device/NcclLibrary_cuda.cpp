@@ -13,6 +13,7 @@ namespace {
 
 NcclLibrary load() {
   NcclLibrary library;
+  // Global: LibTorch's GPU part, loaded later, then finds the symbols of this library and loads no other.
   library.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_GLOBAL);
   if (!library.handle) {
     library.error = dlerror();
@@ -37,6 +38,7 @@ void* find(const char* name) {
 /// Calls the loaded library's `Function`, looked up once.
 template <auto Function, typename... Arguments>
 auto call(const char* name, Arguments... arguments) {
+  // Function is the wrapper below itself: it gives the type, and makes a static variable for each name.
   static const auto function = reinterpret_cast<decltype(Function)>(find(name));
   return function(arguments...);
 }

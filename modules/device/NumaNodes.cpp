@@ -28,6 +28,7 @@ std::vector<int> numa_nodes_of(const std::string& cpus, const std::string& syste
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(system, error)) {
     const std::string name = entry.path().filename().string();
+    // The folder also has files, such as has_cpu and online.
     if (!name.starts_with("node") || name.find_first_not_of("0123456789", 4) != std::string::npos) continue;
     std::string list;
     std::ifstream file(entry.path() / "cpulist");

@@ -32,6 +32,7 @@ std::string nvidia_driver_version() {
 }
 
 int num_gpus_of_machine() {
+  // Of the kernel module, not of CUDA: it knows GPUs that CUDA_VISIBLE_DEVICES or a container hides from this process.
   if (nvidia_driver_version().empty()) return 0;
   std::error_code error;
   int number = 0;

@@ -13,6 +13,8 @@ struct PeakRates {
   double tf32, fp32, fp64;
 };
 
+// Longer names before those that they contain: GH200 before H200, H100 PCIe before H100, A100 before A10, L40S before
+// L40 before L4. Rates are dense: data sheets often print those with structured sparsity, twice as much.
 constexpr std::array kPeakRates{
     PeakRates{"GH200", 989, 494.7, 67, 67},      PeakRates{"H200", 989, 494.7, 67, 67},
     PeakRates{"H100 PCIe", 756, 378, 51, 51},    PeakRates{"H100 NVL", 835, 417, 60, 60},
@@ -33,6 +35,7 @@ std::optional<double> peak_flops_per_s(const std::string& device_name, Precision
     if (precision == Precision::tf32) rate = device.tf32;
     if (precision == Precision::fp32) rate = device.fp32;
     if (precision == Precision::fp64) rate = device.fp64;
+    // No rate rather than a guess where the maker states none: a share of a wrong peak would look like a measurement.
     return rate > 0 ? std::optional(rate * 1e12) : std::nullopt;
   }
   return std::nullopt;

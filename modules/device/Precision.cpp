@@ -21,6 +21,7 @@ EnvironmentError unable(const std::string& precision, const std::string& why) {
 }
 
 void check_gpu(Precision precision, const GpuInfo& gpu) {
+  // Older GPUs would compute bf16 through float32, slower than float32 itself.
   const bool needs_ampere = precision == Precision::tf32 || precision == Precision::bf16;
   if (!needs_ampere || gpu.compute_major >= kAmpere) return;
   throw unable(
@@ -76,6 +77,8 @@ Autocast::Autocast(Precision precision, at::Device device) : device_(device.type
   type_before_ = at::autocast::get_autocast_dtype(device_);
   at::autocast::set_autocast_enabled(device_, true);
   at::autocast::set_autocast_dtype(device_, *type);
+  // The order of at::autocast's own guards. Casts of weights are cached until the outermost scope ends; they must go
+  // then, because the next update changes the weights they were made from.
   at::autocast::increment_nesting();
 }
 

@@ -35,6 +35,7 @@ std::unique_ptr<Readback> make_readback(at::Device device) {
 std::vector<double> elements_of(const std::vector<at::Tensor>& tensors) {
   std::vector<double> elements;
   for (const at::Tensor& tensor : tensors) {
+    // float64 holds every value of the types that are read back, int64 counts below 2^53 included.
     const at::Tensor wide = tensor.detach().to(at::kDouble).contiguous();
     const auto* first = wide.const_data_ptr<double>();
     elements.insert(elements.end(), first, first + wide.numel());
@@ -46,6 +47,7 @@ BatchSums::BatchSums(at::Device device, std::size_t num_values)
     : readback_(make_readback(device)), sums_(num_values, 0.0) {}
 
 void BatchSums::add(const at::Tensor& values) {
+  // One batch behind: the values of the last but one are read while the device has the last in its queue.
   readback_->start({values});
   take_all_but(1);
 }

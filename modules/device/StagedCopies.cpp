@@ -28,6 +28,7 @@ void StagedCopies::copy(const at::Tensor& to, const at::Tensor& from) {
   const at::NoGradGuard no_grad;
   const bool is_staged = to.is_cuda() && from.is_cpu() && to.is_non_overlapping_and_dense();
   const auto bytes = static_cast<std::int64_t>(to.nbytes());
+  // A large tensor is staged in parts of its memory, which only correspond where both are contiguous.
   if (!is_staged || (bytes > kPiece && !(to.is_contiguous() && from.is_contiguous()))) {
     to.copy_(from);
     return;
@@ -44,6 +45,7 @@ void StagedCopies::copy(const at::Tensor& to, const at::Tensor& from) {
 void StagedCopies::copy_part(const at::Tensor& to, const at::Tensor& from) {
   if (to.numel() == 0) return;
   void* const place = place_for(static_cast<std::int64_t>(to.nbytes()), to.device());
+  // Type and strides of the target: the host converts, and what is left for the device is one copy of bytes.
   const at::Tensor staged = at::from_blob(place, to.sizes(), to.strides(), to.options().device(at::kCPU));
   staged.copy_(from);
   to.copy_(staged, /*non_blocking=*/true);
@@ -51,6 +53,8 @@ void StagedCopies::copy_part(const at::Tensor& to, const at::Tensor& from) {
 
 void* StagedCopies::place_for(std::int64_t bytes, at::Device device) {
   device_ = device;
+  // Two pieces in turn: before one is filled again, the copies out of it must have passed. Each records its event when
+  // it is full, so the host waits for copies that began a whole piece earlier.
   if (used_ + bytes > kPiece) {
     Piece& full = pieces_[piece_];
     full.done.emplace(device.type());

@@ -66,6 +66,7 @@ void StepClock::enter(Phase phase) {
 
 void StepClock::end_step() {
   if (state_ != State::running) throw std::logic_error("StepClock::end_step outside a step");
+  // set(), not mark(): this mark belongs to the next step, which still needs it when this one is measured and released.
   close_interval(marks_->set());
   ended_.push_back(std::move(current_));
   current_ = {};
@@ -82,6 +83,7 @@ void StepClock::pause() {
 }
 
 void StepClock::resume() {
+  // A mark of its own: the time since pause() lies between two intervals, and so in no phase.
   if (state_ != State::paused) return;
   open_interval(mark());
   set_phase(phase_);
@@ -93,6 +95,7 @@ MeasuredStep StepClock::measure(const Step& step) {
   if (kind_ == Kind::device) times.host_data_wait = step.host_data_wait_s;
   for (const Interval& interval : step.intervals)
     times.phases[static_cast<std::size_t>(interval.phase)] += marks_->seconds(interval.from, interval.until);
+  // The step is the sum of its phases, not a measurement of its own: they partition it exactly.
   for (const double seconds : times.phases)
     times.step += seconds;
   for (const TimeMarks::Mark old : step.marks)
@@ -102,6 +105,7 @@ MeasuredStep StepClock::measure(const Step& step) {
 
 std::vector<MeasuredStep> StepClock::take_finished() {
   std::vector<MeasuredStep> finished;
+  // Marks are reached in order, so the last one of a step stands for all of them.
   while (!ended_.empty() && marks_->reached(ended_.front().intervals.back().until)) {
     finished.push_back(measure(ended_.front()));
     ended_.pop_front();

@@ -21,6 +21,8 @@ void unpack(const at::Tensor& packed, const std::vector<at::Tensor>& tensors) {
   std::int64_t first = 0;
   for (const at::Tensor& tensor : tensors) {
     const auto count = static_cast<std::int64_t>(tensor.nbytes());
+    // The bytes follow each other without padding. A view of another element type must start on a multiple of its size,
+    // hence the clone.
     tensor.copy_(bytes.narrow(0, first, count).clone().view(tensor.scalar_type()).view(tensor.sizes()));
     first += count;
   }
@@ -31,6 +33,8 @@ void unpack(const at::Tensor& packed, const std::vector<at::Tensor>& tensors) {
 void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root) {
   if (collectives.size() == 1) return;
   const at::NoGradGuard no_grad;
+  // On a GPU what stays on the host (counters of normalisation, say) is many tensors of a few bytes: one upload, one
+  // broadcast and one download for all of them. Shapes and types are equal on all ranks, so all pack the same bytes.
   std::vector<at::Tensor> here, elsewhere, dense;
   for (const at::Tensor& tensor : tensors)
     (tensor.device().type() == collectives.device().type() ? here : elsewhere).push_back(tensor.detach());

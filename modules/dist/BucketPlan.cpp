@@ -16,6 +16,9 @@ std::int64_t aligned(std::int64_t numel) {
 BucketPlan BucketPlan::make(const std::vector<at::Tensor>& parameters, const Limits& limits) {
   BucketPlan plan;
   plan.places.resize(parameters.size());
+  // One bucket of each type is open; what does not fit closes it for good. Filling up earlier buckets would save little
+  // memory and delay their sums, since a later gradient would be missing in them. Every rank makes the same plan, from
+  // shapes alone: the numbers of buckets are the order in which all ranks start them.
   std::map<at::ScalarType, std::size_t> open;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const at::ScalarType type = parameters[i].scalar_type();

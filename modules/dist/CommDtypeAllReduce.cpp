@@ -40,6 +40,8 @@ void CommDtypeAllReduce::all_reduce(float* values, std::size_t count, CommDtype 
 }
 
 void CommDtypeAllReduce::all_reduce(std::uint16_t* words, std::size_t count, CommDtype comm_dtype) {
+  // Offsets fit in int: the callers pass pieces of a few MB (NodeAllReduce). The own part takes the same way as the
+  // others, so it is rounded like them, and the result does not depend on which rank adds.
   const CommDtypeCodec codec = codec_of(comm_dtype);
   const auto num_ranks = static_cast<std::size_t>(communicator_.size());
   const auto me = static_cast<std::size_t>(communicator_.rank());

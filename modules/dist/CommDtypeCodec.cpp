@@ -16,6 +16,9 @@ constexpr std::uint32_t kSignless = 0x7FFFFFFF, kInfinity = 0x7F800000, kNan = 0
 /// The bits of a value rounded to bf16; the lower half is to be left out.
 [[gnu::always_inline]] inline std::uint32_t bf16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
+  // To nearest, ties to even: adding 0x7FFF carries into the upper half when the lower one is above one half, the last
+  // kept bit makes it carry at exactly one half where that bit is odd. A carry out of the mantissa gives the next power
+  // of two, or infinity. A NaN could be carried into a number, so it becomes the quiet one.
   return (bits & kSignless) > kInfinity ? kNan : bits + 0x7FFF + (bits >> 16 & 1);
 }
 

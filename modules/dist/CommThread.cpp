@@ -28,6 +28,7 @@ std::future<double> CommThread::submit(std::function<void()> job) {
   ++num_unfinished_;
   std::packaged_task<double()> task([this, job = std::move(job)] {
     const Finished finished{num_unfinished_};
+    // Without the time in the queue: a bucket that waits for the one before it does not communicate.
     const TimePoint start = SteadyClock::now();
     job();
     return seconds_since(start);

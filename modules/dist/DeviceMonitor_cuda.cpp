@@ -37,6 +37,8 @@ void DeviceMonitor::watch(std::shared_ptr<at::cuda::CUDAEvent> done, std::unique
 
 std::optional<Error> DeviceMonitor::look() {
   try {
+    // A thread begins on GPU 0, where this rank may have no business. Events are passed in the order recorded, because
+    // all operations are on one stream.
     c10::cuda::set_device(device_.index());
     while (!open_.empty() && open_.front().done->query())
       open_.pop_front();
@@ -52,6 +54,7 @@ void DeviceMonitor::run() {
   while (!ending_) {
     wake_.wait_for(lock, kInterval);
     const std::optional<Error> found = look();
+    // The wait lets go of the mutex, so that the thread that trains can still hand over guards, fail and destroy this.
     if (!found || wake_.wait_for(lock, kGracePeriod, [this] { return ending_; })) continue;
     log_local_error(found->what());
     abort_job(found->code());

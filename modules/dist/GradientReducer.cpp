@@ -88,11 +88,13 @@ struct GradientReducer::Impl {
     make_buffers();
     make_gradients();
     if (options.overlap == Overlap::no) return;
+    // No locks in hooks: autograd computes the gradients of one device on one thread, and parameters are all on one.
     for (std::size_t i = 0; i < parameters.size(); ++i)
       torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<Hook>(*this, i));
   }
 
   ~Impl() {
+    // Parameters outlive the reducer, and their hooks refer to it.
     for (const at::Tensor& parameter : parameters)
       torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
   }
@@ -130,6 +132,7 @@ struct GradientReducer::Impl {
   void gradient_ready(std::size_t parameter) {
     if (!armed) return;
     const std::size_t bucket = plan.places[parameter].bucket;
+    // What backward adds from now on would be missing in the sum, or be written while the sum reads it.
     if (bucket < num_started)
       throw std::logic_error(fmt::format("gradient {} changed after its sum had started", parameter));
     if (arrived[parameter]) return;
@@ -148,6 +151,8 @@ struct GradientReducer::Impl {
 
   double finish() {
     armed = false;
+    // What backward did not reach is summed as it is, in the same order: each rank starts each bucket exactly once a
+    // step, and those whose rank had no rows or did not use a parameter contribute zeros.
     while (num_started < buckets.size())
       start_next();
     const TimePoint start = SteadyClock::now();
@@ -180,6 +185,7 @@ GradientReducer::GradientReducer(std::vector<at::Tensor> parameters, TensorColle
 GradientReducer::~GradientReducer() = default;
 
 void GradientReducer::zero() {
+  // Gaps included: sums and norms may run over whole buffers.
   for (const at::Tensor& flat : impl_->flats)
     flat.zero_();
 }

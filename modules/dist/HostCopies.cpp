@@ -66,6 +66,7 @@ std::size_t total_of(std::span<const Bytes> blocks) {
 }  // namespace
 
 HostCopies::HostCopies(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
+  // The smallest node has all ranks only if there is one node; so all ranks decide alike.
   if (all.size() > 1 && all.allreduce(node.size(), ReduceOp::min) == all.size())
     channel_ = NodeChannel::create(node, 2 * kNodePieceBytes, WaitPolicy::spin);
 }
@@ -83,6 +84,8 @@ void HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
   for (std::size_t first = 0; first < total; first += most) {
     const std::size_t count = std::min(most, total - first);
     std::byte* piece = channel_ ? buffer(root) : piece_.data();
+    // One barrier a piece: while the others copy piece n out, the root fills n + 1 into its other buffer. It cannot
+    // fill n + 2 before they come to the barrier of n + 1, which each enters after it has copied n.
     if (sends) passage.read(piece, count);
     if (channel_)
       channel_->barrier(signature_of(Copy::broadcast, root, total, first));
@@ -104,6 +107,8 @@ void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vecto
   }
   if (me == from && counts[me] > 0) std::memcpy(mine, all + starts[me], counts[me]);
   if (!channel_) return scatter_over_mpi(all, mine, counts, root);
+  // A buffer is the inbox of its rank here: the root writes into those of the others. Ranks whose share is shorter
+  // enter the barriers of the longest one too.
   for (std::size_t first = 0; first < longest; first += kNodePieceBytes) {
     const auto length = [&](std::size_t r) {
       return r == from || counts[r] <= first ? 0 : std::min(kNodePieceBytes, counts[r] - first);
@@ -116,6 +121,8 @@ void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vecto
   }
 }
 
+// Not MPI_Scatterv, whose displacements are ints: a batch may be larger than 2 GB. Pieces of one share have one tag;
+// between two ranks messages are received in the order sent.
 void HostCopies::scatter_over_mpi(const std::byte* all, std::byte* mine, const std::vector<std::size_t>& counts,
                                   int root) {
   const auto pieces = [](std::size_t count, const auto& body) {

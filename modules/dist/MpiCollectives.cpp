@@ -47,6 +47,8 @@ MpiCollectives::MpiCollectives(const Communicator& communicator, const Communica
       stats_(communicator.size()) {}
 
 MpiCollectives::~MpiCollectives() {
+  // Unfinished sums here mean that an exception passes. The thread would wait in them for ranks that may never come,
+  // and the destructor of the thread for it.
   if (!thread_.is_idle()) large_.abort();
 }
 
@@ -56,9 +58,12 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
   std::shared_ptr<SharedMemory> memory;
   if (large_.node().size() > 1 && numel > 0) memory = SharedMemory::create(large_.node(), bytes);
   std::erase_if(memories_, [](const NumberedMemory& known) { return known.memory.expired(); });
+  // Counted also where there is none, so that the numbers stay equal on all ranks. Only tensors own memories: one lives
+  // until the last tensor on it is gone, which may be after these collectives.
   memories_.push_back({num_allocated_++, memory});
   if (!memory) return at::zeros({numel}, options);
   const auto counted = static_cast<std::int64_t>(bytes);
+  // The counter of host tensors sees what torch's allocator gives out, and this does not come from it.
   add_host_tensor_bytes(counted);
   return at::from_blob(
       memory->part(memory->own_rank()), {numel}, [memory, counted](void*) { add_host_tensor_bytes(-counted); },
@@ -92,6 +97,7 @@ std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, c
 
 std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& flat) {
   check_all_reduce(flat, at::kCPU, CommDtype::same, "all_reduce");
+  // Size and type are equal on all ranks, so that all of them take the same of the two ways.
   if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
     return start_all_reduce(flat, {});
   const TimePoint start = SteadyClock::now();

@@ -60,6 +60,7 @@ class DeviceCommStats {
 
  private:
   void resolve() {
+    // Never waits: it takes only what the GPU has passed. An operation's last mark is that of the wait for it.
     while (!entries_.empty() && marks_->reached(entries_.front().wait_ended)) {
       const Entry& entry = entries_.front();
       stats_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
@@ -86,6 +87,8 @@ class DeviceWork : public Work {
     if (tensors_.empty()) return;
     if (stats_) entry_.wait_began = stats_->mark();
     done_->block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
+    // Only now may their memory be reused: torch's allocator orders uses by the stream that allocated a tensor, and
+    // knows the communication stream's only through this wait.
     tensors_.clear();
     if (!stats_) return;
     entry_.wait_ended = stats_->mark();
@@ -106,6 +109,7 @@ class NcclCollectives final : public TensorCollectives {
         device_(device),
         nccl_(communicator_),
         comm_dtype_all_reduce_(nccl_, communicator_.rank(), communicator_.size()),
+        // High priority: a collective has few blocks, and all GPUs wait for those that backward's kernels keep out.
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
         stats_(device, communicator.size()),
         monitor_(device, [this] { nccl_.check_background(); }) {
@@ -177,6 +181,7 @@ class NcclCollectives final : public TensorCollectives {
   /// call, which may wait for other ranks, until the GPU has passed the last.
   std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, std::vector<at::Tensor> tensors,
                                       std::int64_t bytes, const Body& body) {
+    // During capture nothing runs: there is nothing to time or to monitor, and the guard covers the calls alone.
     const bool captured = is_capturing();
     auto guard = std::make_unique<Watchdog::Guard>(communicator_.watchdog(), operation);
     at::cuda::CUDAEvent ready;
@@ -196,6 +201,8 @@ class NcclCollectives final : public TensorCollectives {
   void send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
                  cudaStream_t stream) {
     const auto width = static_cast<std::size_t>(row_bytes(mine));
+    // A send and its receive have the same number of bytes on both sides, so both leave out empty blocks. The root
+    // sends to itself too; inside a group that does not wait.
     ncclGroupStart();
     if (rank() == root) {
       const auto* from = static_cast<const std::byte*>(all.const_data_ptr());

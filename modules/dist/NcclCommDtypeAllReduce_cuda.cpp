@@ -39,6 +39,8 @@ void NcclCommDtypeAllReduce::all_reduce(const at::Tensor& flat, const ReduceOpti
   if (flat.numel() == 0) return;
   // Rows of equal length, as the gathering wants them; what the last one has too much is never looked at.
   const std::int64_t length = (flat.numel() + num_ranks_ - 1) / num_ranks_;
+  // Temporaries are freed when this returns, before the GPU has used them. That is in order, since the stream they are
+  // used on is the current one: whatever gets their memory next comes after this on that stream.
   const at::Tensor words = at::empty({num_ranks_, length}, flat.options().dtype(type_of(options.comm_dtype)));
   const at::Tensor used = words.view({-1}).narrow(0, 0, flat.numel());
   used.copy_(flat);

@@ -27,6 +27,7 @@ Error failure(ncclResult_t answer, const char* call, ncclComm_t handle) {
 }
 
 ncclUniqueId agree_on_id(const Communicator& communicator) {
+  // The id holds the address at which the root listens; the other ranks cannot know it, so it comes over MPI.
   ncclUniqueId id{};
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
@@ -59,6 +60,7 @@ NcclComm::NcclComm(const Communicator& communicator)
 
 NcclComm::~NcclComm() {
   const Watchdog::Guard guard(communicator_.watchdog(), "closing the connections of NCCL");
+  // More than at the start: an object may be made and destroyed in order while an older exception passes.
   if (std::uncaught_exceptions() > exceptions_at_start_) {
     if (!is_gpu_lost()) ncclCommAbort(handle_);  // else the process is about to end, and NCCL has nothing to free
     return;

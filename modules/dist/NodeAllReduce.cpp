@@ -58,8 +58,11 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
     log_warning("the ranks of a node could not get shared memory (is /dev/shm full?): all-reduces go through MPI");
     channel_.reset();
+    // Each rank becomes a node of its own, on all nodes alike: everything takes the way between nodes then.
     node_ = node.split(node.rank(), 0, Watched::together);
   }
+  // As many slices as the smallest node has ranks: rank s of every node then has the same slice s. The ranks of larger
+  // nodes that are left over get a group of their own, which they never use.
   num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
   node_ranks_ = node_.allgather(all.rank());
@@ -90,6 +93,8 @@ void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first
   for (int r = 0; r < node_.size(); ++r)
     arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
+  // A place is the offset in a staged array, or number + 1 and offset in a shared memory (less than 2^48 bytes): ranks
+  // that reduce tensors of different memories, or one staged and one not, have different signatures.
   channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
   reduce_arrays(arrays, count, operand);
   channel_->barrier();
@@ -107,6 +112,7 @@ void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::si
   const std::vector<std::byte*> to = targets(arrays, operand.options.root);
   const CommDtype comm_dtype = operand.options.comm_dtype;
   if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, comm_dtype);
+  // Between nodes the own array is the accumulator: no other rank reads or writes slice `slice` of it before step 3.
   std::byte* mine = arrays[slice];
   const std::array<std::byte*, 1> here{mine};
   reduce_in_rank_order(arrays, here, begin, end, operand.type, comm_dtype);

@@ -54,6 +54,7 @@ void NodeChannel::barrier(const OpSignature& signature) {
   const std::size_t turn = turn_++ % 2;
   header(rank_).signatures[turn] = signature;
   barrier();
+  // Each compares with all, so that where one differs all throw: a rank that did not would work on wrong values.
   for (int r = 0; r < size_; ++r) {
     const OpSignature& other = header(r).signatures[turn];
     if (other != signature)

@@ -80,6 +80,7 @@ void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const>
   alignas(64) std::array<typename std::remove_reference_t<Values>::Sum, kBlock<T>> sum;
   for (std::size_t first = begin; first < end; first += kBlock<T>) {
     const std::size_t count = std::min(kBlock<T>, end - first);
+    // All sources of a block are read before any target is written, as a target may be a source.
     values.set(sum.data(), reinterpret_cast<const T*>(sources[0]) + first, count);
     for (const std::byte* source : sources.subspan(1))
       values.add_to(sum.data(), reinterpret_cast<const T*>(source) + first, count);

@@ -73,6 +73,7 @@ std::string make_object(std::size_t bytes) {
 
 /// Takes the memory of a range. False when there is no room.
 bool reserve(const FileHandle& file, std::size_t offset, std::size_t bytes) {
+  // On tmpfs a signal interrupts the call, which takes back what it had reserved; it begins again from nothing.
   int answer = EINTR;
   while (answer == EINTR)
     answer = posix_fallocate(file.number(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
@@ -99,6 +100,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std
   // Never without a name: that would be the whole of /dev/shm.
   const std::optional<int> ticket = name.empty() ? std::nullopt : std::optional(on_abort_remove("/dev/shm" + name));
   std::byte* base = map_object(name, total, stride * static_cast<std::size_t>(node.rank()), stride);
+  // It is also the barrier after which the name is no longer needed.
   const bool everywhere = node.allreduce(base ? 1 : 0, ReduceOp::min) == 1;
   // All have it mapped (or none needs it): without a name nothing is left, however the job ends.
   if (node.is_root() && !name.empty()) shm_unlink(name.c_str());

@@ -22,6 +22,7 @@ json object_of(const arrow::StructArray& array, std::int64_t i) {
 /// A list of any kind: its values are a range of another array.
 template <class List>
 json list_of(const arrow::Array& array, std::int64_t i) {
+  // Offsets count in values(), which a slice of the list shares with the whole; fields of a struct come sliced already.
   const auto& list = static_cast<const List&>(array);
   json values = json::array();
   for (std::int64_t at = list.value_offset(i); at < list.value_offset(i) + list.value_length(i); ++at)
@@ -33,6 +34,7 @@ template <class Numbers>
 json number_of(const arrow::Array& array, std::int64_t i) {
   const auto value = static_cast<const Numbers&>(array).Value(i);
   if constexpr (std::is_floating_point_v<decltype(value)>)
+    // JSON has no NaN. Data sets use it for a value that is missing, as null is.
     return std::isfinite(value) ? json(value) : json(nullptr);
   else
     return value;
@@ -44,6 +46,7 @@ json text_of(const arrow::Array& array, std::int64_t i) {
 }
 
 json other_value(const arrow::Array& array, std::int64_t i) {
+  // Dates, decimals and the like, in Arrow's own notation.
   const arrow::Result<std::shared_ptr<arrow::Scalar>> scalar = array.GetScalar(i);
   return scalar.ok() ? json((*scalar)->ToString()) : json(nullptr);
 }

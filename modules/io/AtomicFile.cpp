@@ -42,6 +42,7 @@ void make_folder(const fs::path& folder) {
 
 void bring_to_disk(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // fsync brings all that was written to the file to the disk, through whichever descriptor or process it was.
   const bool done = descriptor >= 0 && fsync(descriptor) == 0;
   const int number = errno;
   if (descriptor >= 0) close(descriptor);
@@ -53,6 +54,8 @@ void bring_to_disk(const std::string& path) {
 /// Whether the process that made `entry` under a name of temporary_path() may still be writing it.
 bool may_be_written(const fs::directory_entry& entry) {
   const std::optional<TemporaryName> name = parse_temporary(entry.path().filename().string());
+  // A process number says something on its own host only; of files of other hosts the age must do. A number that
+  // another process has by now keeps the file, which is the safe mistake.
   if (name && name->host == host_name()) return is_running(name->process);
   constexpr std::chrono::hours kLongAgo{24};
   std::error_code error;
@@ -102,6 +105,8 @@ void require_free(const std::string& folder) {
 
 PendingFile::PendingFile(std::string final_path, Communicator communicator, Orphans orphans)
     : final_path_(std::move(final_path)), communicator_(std::move(communicator)) {
+  // Rank 0 alone looks and names: on a network file system other nodes may see an older folder. All ranks register the
+  // file, because any of them may be the one that aborts the job.
   on_root(communicator_, [&] {
     final_path_ = end_of_links(final_path_);
     make_folder(folder_of(final_path_));
@@ -112,6 +117,7 @@ PendingFile::PendingFile(std::string final_path, Communicator communicator, Orph
 }
 
 PendingFile::~PendingFile() {
+  // Ranks come here at different times, perhaps while an exception passes: rank 0 removes without asking the others.
   cancel_on_abort(ticket_);
   std::error_code ignored;
   if (pending_ && communicator_.is_root()) fs::remove(path_, ignored);
@@ -119,6 +125,9 @@ PendingFile::~PendingFile() {
 
 void PendingFile::commit() {
   const Watchdog::LongerTimeout longer_timeout(communicator_.watchdog(), kDiskTimeoutS);
+  // The order is what keeps the file whole: all ranks have closed it; its content is on the disk before it has its
+  // name; the rename is one step, as both names are in one folder; and the folder is on the disk before the caller
+  // relies on it. After a crash at any moment the name leads to the old file or to the new one.
   communicator_.barrier();
   on_root(communicator_, [&] {
     bring_to_disk(path_);
@@ -161,6 +170,7 @@ PendingFolder::~PendingFolder() {
 }
 
 void PendingFolder::commit() {
+  // The mark lets the folder be removed while it has its temporary name; what is finished is the user's.
   remove_own_file((fs::path(path_) / kFolderMark).string());
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_))
     bring_to_disk(entry.path().string());
@@ -184,12 +194,15 @@ void replace_in_steps(const std::string& path, const std::string& final_path, st
   fs::rename(path, final_path, error);
   if (!is_taken) return;
   std::error_code ignored;
+  // If the new one could not be renamed, the old one gets its name back; else it takes the temporary name.
   fs::rename(aside, error ? final_path : path, ignored);
 }
 
 }  // namespace
 
 void put_in_place(const std::string& path, const std::string& final_path) {
+  // rename() would do for files, but not for a folder that is not empty; and what was there must survive until the new
+  // one is in place, since it may be the only checkpoint.
   const bool exchanged = renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0;
   std::error_code error;
   if (!exchanged) replace_in_steps(path, final_path, error);

@@ -41,6 +41,8 @@ class Inflater {
     stream_.avail_out = chunk.size();
     const int code = inflate(&stream_, Z_NO_FLUSH);
     out.append(chunk.data(), chunk.size() - stream_.avail_out);
+    // A gzip file may consist of several members, as `cat a.gz b.gz` makes them; zlib ends after each. Resetting keeps
+    // the place in the input.
     if (code == Z_STREAM_END) {
       if (stream_.avail_in == 0 && left_ == 0) return false;
       inflateReset(&stream_);
@@ -54,6 +56,7 @@ class Inflater {
 
  private:
   void refill() {
+    // zlib counts in 32 bits. next_in has moved to the end of the piece before, so it need not be set again.
     stream_.avail_in = static_cast<uInt>(std::min(kLargestCall, left_));
     left_ -= stream_.avail_in;
   }
@@ -112,6 +115,8 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::close() {
   const int descriptor = descriptor_;
   descriptor_ = -1;
+  // A network file system may report a failed write only here. Linux has given the descriptor up even then, so it must
+  // not be closed again: another thread may have the number by now.
   if (descriptor >= 0 && ::close(descriptor) != 0) fail(errno);
 }
 

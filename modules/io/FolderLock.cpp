@@ -51,6 +51,9 @@ bool is_still(int descriptor, const std::string& path) {
 
 FolderLock::FolderLock(const std::string& folder, double timeout_s)
     : folder_(folder), path_((fs::path(folder) / ".lock").string()) {
+  // Open or create the file, lock it, and see that it still has its name: a holder that ends removes the file and lets
+  // go of it afterwards, so who waited for it may have locked a file without a name, which keeps nobody out. flock
+  // belongs to the open file; a lock of fcntl would be lost when any thread closed another descriptor of the same file.
   const TimePoint start = SteadyClock::now();
   while (true) {
     std::error_code error;
@@ -60,6 +63,7 @@ FolderLock::FolderLock(const std::string& folder, double timeout_s)
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (descriptor_ < 0 && errno == ENOENT) continue;
     if (descriptor_ < 0) throw DataError(fmt::format("{} cannot be written", path_), system_error_text(errno));
+    // Without waiting, and asked again: flock has no time limit of its own.
     const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
     const int number = errno;
     if (locked && is_still(descriptor_, path_)) break;
@@ -91,6 +95,7 @@ void FolderLock::make_folders(std::error_code& error) {
 
 FolderLock::~FolderLock() {
   cancel_on_abort(ticket_);
+  // While it is still locked: once let go, it may be another's, who must not lose its name.
   unlink(path_.c_str());
   for (const std::string& made : made_)
     if (rmdir(made.c_str()) != 0) break;

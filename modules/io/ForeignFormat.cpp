@@ -69,6 +69,7 @@ std::vector<std::string> left_out(const JsonReader& object, const ForeignFormat&
   std::vector<std::string> remarks;
   for (const std::string& name : object.keys()) {
     const nlohmann::json* value = object.find(name);
+    // find() leaves out null, by which programs write settings that have no value.
     if (!value) continue;
     const ForeignKey* key = find_key(format, name);
     if (!key)
@@ -82,6 +83,7 @@ std::vector<std::string> left_out(const JsonReader& object, const ForeignFormat&
 }
 
 void warn_of(const std::vector<std::string>& remarks) {
+  // A file of another program may have hundreds of keys that are not known here.
   constexpr std::size_t kMost = 10;
   for (std::size_t i = 0; i < std::min(remarks.size(), kMost); ++i)
     log_warning(remarks[i]);

@@ -36,6 +36,7 @@ std::string quoted_pattern(const std::string& path) {
 
 std::vector<std::string> matches_of(const std::string& pattern) {
   glob_t found{};
+  // A folder that cannot be read has no matches, as in a shell.
   const int code = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
@@ -66,6 +67,7 @@ std::vector<std::string> names_of(const std::string& path) {
 std::vector<std::string> expand_glob(const std::string& pattern) {
   std::vector<std::string> paths;
   if (!pattern.empty()) paths.emplace_back();
+  // Part by part, each a name before it is a pattern; what was found stands quoted in front of the next.
   for (const std::string& part : parts_of(pattern)) {
     std::vector<std::string> longer;
     for (const std::string& path : paths) {
@@ -76,6 +78,7 @@ std::vector<std::string> expand_glob(const std::string& pattern) {
     paths = std::move(longer);
   }
   if (paths.empty()) throw DataError(fmt::format("no file matches {}", pattern));
+  // Sorted as bytes, not by the locale: runs on other machines must read in the same order.
   std::sort(paths.begin(), paths.end());
   return paths;
 }

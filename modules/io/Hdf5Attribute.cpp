@@ -18,6 +18,7 @@ struct Encoded {
 
 Encoded encode_texts(const std::vector<std::string>& texts, std::optional<hsize_t> length,
                      const Hdf5Operation& operation) {
+  // Of fixed length: HDF5 cannot write texts of variable length from several ranks.
   const std::size_t bytes = packed_bytes(texts);
   return {text_type(bytes), length, nullptr, pack_texts(texts, bytes, operation)};
 }
@@ -47,6 +48,7 @@ std::uint64_t encoded_bytes(const Hdf5Value& value) {
 }
 
 hid_t memory_type_of(const Encoded& encoded) {
+  // Numbers are little-endian in the file, on every machine; in memory they are as this one has them.
   switch (H5Tget_class(encoded.type)) {
     case H5T_INTEGER:
       return H5T_NATIVE_INT64;
@@ -79,6 +81,7 @@ Hdf5Value read_numbers(const Stored& stored, hid_t memory, const Hdf5Operation& 
 
 /// Other programs write texts of variable length too.
 std::vector<std::string> read_variable_texts(const Stored& stored, const Hdf5Operation& operation) {
+  // The library allocates each text; reclaiming frees them all.
   std::vector<char*> pointers(stored.length(), nullptr);
   if (!pointers.empty()) checked(H5Aread(stored.attribute, stored.type, pointers.data()), operation);
   std::vector<std::string> texts;
@@ -136,10 +139,12 @@ void Hdf5File::write_attribute(const std::string& object, const std::string& nam
     checked<hid_t>(owner, operation);
     const Hdf5Id space(encoded.length ? H5Screate_simple(1, &*encoded.length, nullptr) : H5Screate(H5S_SCALAR),
                        H5Sclose);
+    // An attribute keeps its type and extents for life, so a new value needs a new one.
     if (checked(H5Aexists(owner, name.c_str()), operation) > 0) checked(H5Adelete(owner, name.c_str()), operation);
     const Hdf5Id made(H5Acreate2(owner, name.c_str(), encoded.type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     checked<hid_t>(made, operation);
     const void* data = encoded.data ? encoded.data : encoded.packed.data();
+    // Also for a single value, which has no length: only an empty array has nothing to write.
     if (encoded.length != 0U) checked(H5Awrite(made, memory_type_of(encoded), data), operation);
   });
 }
@@ -168,6 +173,7 @@ std::map<std::string, Hdf5Value> Hdf5File::attributes(const std::string& object)
   return state_->locked("listing", [&] {
     const Hdf5Operation operation = state_->operation("listing", object);
     const Hdf5Id owner(H5Oopen(state_->id, object.c_str(), H5P_DEFAULT), H5Oclose);
+    // Names first, values afterwards: attributes are not opened while the library walks through them.
     std::vector<std::string> names;
     checked(H5Aiterate2(checked<hid_t>(owner, operation), H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names),
             operation);

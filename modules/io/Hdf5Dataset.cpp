@@ -12,6 +12,7 @@ namespace {
 
 enum class Direction { read, write };
 
+// The types that multicard writes. HDF5 would convert others too, without a word of what is lost on the way.
 std::optional<ElementType> find_element_type(hid_t type) {
   const std::size_t bytes = H5Tget_size(type);
   switch (H5Tget_class(type)) {
@@ -61,6 +62,7 @@ void Request::check() const {
   if (block.start.size() != dataset.dims.size() || block.count.size() != dataset.dims.size())
     refuse(fmt::format("it has {} dimensions where {} are wanted", dataset.dims.size(), block.count.size()));
   for (std::size_t axis = 0; axis < dataset.dims.size(); ++axis)
+    // Subtracted, not added: a sum of two numbers from outside could wrap around.
     if (block.start[axis] > dataset.dims[axis] || block.count[axis] > dataset.dims[axis] - block.start[axis])
       refuse(fmt::format("[{}] + [{}] reaches beyond its extents [{}]", fmt::join(block.start, ", "),
                          fmt::join(block.count, ", "), fmt::join(dataset.dims, ", ")));
@@ -112,6 +114,8 @@ void run(const Request& request, Transfer transfer) {
     const HyperslabPieces pieces = cut();
     return file.locked(request.verb(), [&] { run_pieces(request, pieces, pieces.size(), H5P_DEFAULT); });
   }
+  // A collective transfer is one call of all ranks. Blocks may be of different sizes, so all make as many calls as the
+  // one with the most pieces; and a block that does not fit must show on all ranks before the first call.
   const HyperslabPieces pieces = agreed(file.communicator, cut);
   const std::uint64_t rounds = file.communicator.allreduce(pieces.size(), ReduceOp::max);
   file.together(request.verb(), [&] {
@@ -125,6 +129,7 @@ void run(const Request& request, Transfer transfer) {
 
 Hdf5DatasetState::Hdf5DatasetState(std::shared_ptr<Hdf5FileState> owner, std::string dataset_path, hid_t dataset)
     : file(std::move(owner)), path(std::move(dataset_path)), id(dataset) {
+  // Where this throws, no destructor closes the dataset.
   const Hdf5Id stored(H5Dget_type(id), H5Tclose);
   const Hdf5Id space(H5Dget_space(id), H5Sclose);
   const int rank = H5Sget_simple_extent_ndims(space);
@@ -148,6 +153,7 @@ Hdf5DatasetState::Hdf5DatasetState(std::shared_ptr<Hdf5FileState> owner, std::st
 
 Hdf5DatasetState::~Hdf5DatasetState() {
   const Hdf5Lock lock;
+  // A closed file has closed its datasets (H5F_CLOSE_STRONG); the identifier may be another object's now.
   if (file->id >= 0) H5Dclose(id);
 }
 
@@ -182,6 +188,7 @@ void Hdf5Dataset::require_memory() const {
 std::optional<std::uint64_t> Hdf5Dataset::file_offset() const {
   return state_->file->locked("looking up", [&]() -> std::optional<std::uint64_t> {
     const Hdf5Id stored(H5Dget_type(state_->id), H5Tclose);
+    // Undefined for chunks, compact data (inside the header) and what was never allocated: not an error.
     const haddr_t offset = H5Dget_offset(state_->id);
     const bool is_plain = H5Tget_size(stored) == 1 || H5Tget_order(stored) != H5T_ORDER_BE;
     H5Eclear2(H5E_DEFAULT);

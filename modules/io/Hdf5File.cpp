@@ -14,12 +14,14 @@ const std::string kNothing;
 
 Hdf5Id access_properties(const Communicator& communicator) {
   Hdf5Id properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // By default the library keeps a file open as long as anything in it is, a dataset in use, say.
   H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG);
   // Attributes above 64 KiB (a long deck) need the newer format.
   H5Pset_libver_bounds(properties, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   H5Pset_alignment(properties, kAlignment, kAlignment);
   if (!communicator.is_null()) {
     H5Pset_fapl_mpio(properties, native(communicator), MPI_INFO_NULL);
+    // By default each rank would read all metadata by itself: R times the same small reads at every opening.
     H5Pset_all_coll_metadata_ops(properties, true);
     H5Pset_coll_metadata_write(properties, true);
   }
@@ -52,6 +54,7 @@ std::shared_ptr<Hdf5FileState> open_existing(const std::string& path, const Comm
                                              const Hdf5Options& options, unsigned mode) {
   auto state = new_state(path, communicator, options);
   state->agree([&] {
+    // Before the library opens the path: it would wait for the writer of a pipe, and says little of a folder.
     const RegularFile file(path);
     if (mode == H5F_ACC_RDONLY) state->bytes_at_open = file.size();
   });
@@ -62,6 +65,7 @@ std::shared_ptr<Hdf5FileState> open_existing(const std::string& path, const Comm
 void begin_writing(Hdf5FileState& state) {
   state.agree([&] {
     if (!state.communicator.is_root()) return;
+    // On one rank, through a descriptor of its own that the library does not know.
     state.space = std::make_unique<ReservedSpace>(state.path);
     state.end = RegularFile(state.path).size();
   });
@@ -76,6 +80,7 @@ Hdf5File Hdf5File::create(const std::string& path, const Communicator& communica
     const Hdf5Id properties = timeless(H5P_FILE_CREATE);
     return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties, access);
   });
+  // An object before space is reserved: if that fails, its destructor closes the file.
   Hdf5File file(std::move(state));
   begin_writing(*file.state_);
   return file;
@@ -94,6 +99,7 @@ Hdf5File Hdf5File::open_update(const std::string& path, const Communicator& comm
 }
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
+  // The file that was held here is closed with `other`, which is collective, too.
   std::swap(state_, other.state_);
   return *this;
 }
@@ -121,6 +127,7 @@ bool Hdf5File::is_writer() const {
 void Hdf5File::close() {
   if (state_->id < 0) return;
   const auto body = [&] {
+    // Never twice: after a failure the library crashes at a second attempt, also at its own end (comm/LibraryEnds.hpp).
     const hid_t id = std::exchange(state_->id, -1);
     const herr_t closed = H5Fclose(id);
     if (closed < 0) skip_ends_of_libraries();

@@ -38,6 +38,7 @@ void set_fill(hid_t properties, Fill fill, ElementType type, const Hdf5Operation
   if (type != ElementType::float32 && type != ElementType::float64)
     throw DataError(fmt::format("{}: {} {} failed", operation.file, operation.verb, operation.object),
                     fmt::format("{} cannot be NaN", name_of(type)));
+  // The library converts the value to the type of the dataset.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &nan);
 }
@@ -49,6 +50,8 @@ hid_t new_dataset(const Hdf5FileState& file, const std::string& path, hid_t type
       H5Screate_simple(static_cast<int>(dims.size()), reinterpret_cast<const hsize_t*>(dims.data()), nullptr),
       H5Sclose);
   checked<hid_t>(space, operation);
+  // Contiguous and allocated at once: several ranks can write only what has its place, readers find it with pread
+  // (file_offset), and a disk without room shows here instead of in the middle of a transfer.
   H5Pset_layout(properties, H5D_CONTIGUOUS);
   H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
   make_parents(file, path);
@@ -74,6 +77,7 @@ void Hdf5File::create_group(const std::string& group) {
 
 bool Hdf5File::exists(const std::string& object) const {
   return state_->locked("looking up", [&] {
+    // Group by group: of a path through a group that is missing H5Lexists reports an error, not that there is none.
     std::string path;
     for (const std::string& part : split(object, '/')) {
       if (part.empty()) continue;
@@ -122,6 +126,7 @@ void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_objec
   if (state_->is_parallel() || source.state_->is_parallel())
     throw DataError(fmt::format("{}: copying into a file that several ranks hold is not possible", path()));
   state_->reserve_more(source.state_->locked("reading", [&] {
+    // At most the whole source: how much a copied object takes, the library does not say beforehand.
     hsize_t bytes = 0;
     checked(H5Fget_filesize(source.state_->id, &bytes), source.state_->operation("reading", source_object));
     return bytes;
@@ -159,6 +164,7 @@ void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::st
     const Hdf5Id type = text_type(bytes);
     const Hdf5Id properties = timeless(H5P_DATASET_CREATE);
     const Hdf5Id made(new_dataset(*state_, dataset, type, {texts.size()}, properties), H5Dclose);
+    // Making the dataset is collective, writing its few bytes is not.
     if (is_writer() && !texts.empty())
       checked(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), operation);
   });

@@ -14,6 +14,7 @@ namespace multicard {
 namespace {
 
 std::recursive_mutex& library_mutex() {
+  // Recursive: a body that runs under the lock may destroy a dataset, whose destructor takes it too.
   static std::recursive_mutex mutex;
   return mutex;
 }
@@ -33,6 +34,7 @@ herr_t collect(unsigned depth, const H5E_error2_t* entry, void* out) {
 
 Innermost take_innermost() {
   Innermost found;
+  // Upward begins at the innermost function. The stack is cleared, or an error that was dealt with would be told again.
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &found);
   H5Eclear2(H5E_DEFAULT);
   return found;
@@ -90,6 +92,7 @@ Hdf5Lock::Hdf5Lock() : lock_(library_mutex()) {
 
 void throw_hdf5_error(const Hdf5Operation& operation) {
   const Innermost innermost = take_innermost();
+  // What follows are guesses after the fact at reasons that the library and MPI-IO do not pass on.
   const std::string message = shortened(innermost);
   const bool writes = contains(operation.verb, "writing") || contains(operation.verb, "creating");
   std::string why = message, suggestion;
@@ -122,10 +125,13 @@ std::uint64_t Hdf5FileState::allocated_bytes() const {
 void Hdf5FileState::reserve_more(std::uint64_t bytes) {
   // What one operation adds besides its data is less than this, and large data begin at the next whole block.
   constexpr std::uint64_t kRecords = 16 << 10;
+  // Reserved before the operation, on one rank, and agreed on: no rank begins to write what would not fit.
   const std::uint64_t gap = bytes >= kAlignment ? kAlignment : 0;
   agree([&] {
     if (!space) return;
     if (!is_parallel()) end = allocated_bytes();  // the parallel driver cannot tell
+    // In a serial file `end` is what the library has given out; in a parallel one it is the sum of all that was ever
+    // asked for, which is never less.
     space->reserve(end + bytes + gap + kRecords);
     end += bytes + gap + kRecords;
   });
@@ -230,6 +236,7 @@ std::vector<std::string> unpack_texts(const std::string& packed, hid_t type) {
   std::vector<std::string> texts;
   for (std::size_t at = 0; at < packed.size(); at += bytes) {
     std::string text = packed.substr(at, bytes);
+    // Files of other programs pad with NULs (numpy) or spaces (Fortran), not at all where a text fills its place.
     if (padding == H5T_STR_NULLTERM)
       text.resize(std::min(text.find('\0'), text.size()));
     else

@@ -18,6 +18,7 @@ namespace {
 /// Deeper groups than multicard's own by far.
 constexpr int kMostLevels = 16;
 /// The largest factor by which deflate makes data smaller.
+// 1032 by zlib's documentation, and some room.
 constexpr std::uint64_t kMostCompressed = 1100;
 /// Less memory than this is not asked for in advance.
 constexpr std::uint64_t kLittleMemory = std::uint64_t{64} << 20;
@@ -63,6 +64,7 @@ class StructureCheck {
     if (link.type != H5L_TYPE_HARD)
       refuse(file_.path, path, link.type == H5L_TYPE_SOFT ? "is a soft link" : "is a link to another file",
              "links are not followed");
+    // A second hard link to one object, perhaps to a group around this one, has the same address.
     if (!seen_.insert(link.address).second)
       refuse(file_.path, path, "cannot be read", "the same object has another name in the file");
     const Hdf5Id opened(H5Oopen(file_.id, path.c_str(), H5P_DEFAULT), H5Oclose);

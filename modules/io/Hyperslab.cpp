@@ -25,6 +25,8 @@ HyperslabPieces::HyperslabPieces(Hyperslab whole, std::uint64_t element_bytes, s
   const auto bytes_inside = [&](std::size_t axis) {
     return product(count.begin() + static_cast<std::ptrdiff_t>(axis) + 1, count.end()) * element_bytes;
   };
+  // The outermost axis of which one index, with all that lies inside it, fits into a piece; a piece then has as many
+  // indices of it as fit. Each is a run of the block's memory, since everything inside that axis is whole.
   while (axis_ + 1 < count.size() && bytes_inside(axis_) > piece_bytes)
     ++axis_;
   rows_ = std::clamp<std::uint64_t>(piece_bytes / bytes_inside(axis_), 1, count[axis_]);
@@ -34,6 +36,8 @@ HyperslabPieces::HyperslabPieces(Hyperslab whole, std::uint64_t element_bytes, s
 
 Hyperslab HyperslabPieces::piece(std::uint64_t index) const {
   Hyperslab piece = whole_;
+  // The number of a piece in mixed radix: the lowest digit counts pieces along the axis, the others are indices of the
+  // axes before it, the innermost first.
   const std::uint64_t first = index % per_index_ * rows_;
   piece.start[axis_] += first;
   piece.count[axis_] = std::min(rows_, whole_.count[axis_] - first);

@@ -54,6 +54,7 @@ Shape shape_of(std::string_view text) {
 
 template <class Json>
 Json parse(std::string_view text, const std::string& origin, const typename Json::parser_callback_t& watch = nullptr) {
+  // Before the parser sees the text: each level costs it memory, and copies and dumps of the result are recursive.
   const Shape shape = shape_of(text);
   if (shape.depth > kDeepest) throw DataError(fmt::format("{} is nested more than {} deep", origin, kDeepest));
   if (std::is_same_v<Json, nlohmann::ordered_json> && shape.most_members > kMostOrdered)
@@ -88,6 +89,7 @@ Json parse_json_object(std::string_view text, const std::string& problem, const 
 }
 
 json parse_unambiguous_json_object(std::string_view text, const std::string& origin, const std::string& problem) {
+  // Of two members of one name the library keeps the last, others the first: one file would have two meanings.
   std::vector<std::set<std::string>> open_objects;
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
@@ -190,6 +192,7 @@ bool JsonReader::holds(const std::string& key) const {
 
 std::int64_t JsonReader::checked(const std::string& key, const json& value, std::int64_t least,
                                  std::int64_t most) const {
+  // Numbers above INT64_MAX are whole numbers too, and get<std::int64_t>() would wrap them around.
   const bool is_whole = value.is_number_integer() &&
                         (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t(INT64_MAX));
   if (!is_whole || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)

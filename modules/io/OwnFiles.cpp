@@ -129,6 +129,7 @@ std::string end_of_links(const std::string& path) {
     const fs::path next = fs::read_symlink(end, error);
     if (error || followed == kMostLinks)
       throw DataError(fmt::format("{} cannot be written", path), error ? error.message() : "it is a loop of links");
+    // A relative target is seen from the folder of its link; an absolute one takes the place of all before it.
     end = folder_of(end) / next;
   }
   return end.string();
@@ -166,6 +167,8 @@ fs::path folder_of(const fs::path& path) {
 }
 
 std::string temporary_path(const std::string& final_path) {
+  // Host and process make the name unique among processes, the counter within one. A name may still be taken by what a
+  // killed process of the same number has left.
   static std::atomic<int> counter = 0;
   const fs::path path(final_path);
   std::string chosen;
@@ -204,6 +207,7 @@ void remove_own_files(const std::string& folder, const std::function<bool(const 
     if (const std::string path = (fs::path(folder) / name).string(); is_own(path)) remove_own_file(path);
   if (!names_in(folder).empty() || !is_plain_folder(folder)) return;
   if (is_marked(folder)) remove_own_file((fs::path(folder) / kFolderMark).string());
+  // Removes an empty folder only: what another process has put there in the meantime stays.
   rmdir(folder.c_str());
 }
 
@@ -228,10 +232,12 @@ void require_own_folder(const std::string& folder, const std::string& role,
     refuse_foreign(folder, role);
   }
   if (is_marked(folder)) return;
+  // A folder whose mark could not be written is known by one file of ours in it.
   const std::vector<std::string> names = names_in(folder);
   const auto path_of = [&](const std::string& name) { return (fs::path(folder) / name).string(); };
   const bool is_known =
       std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_own(path_of(name)); });
+  // A mark that is none (a folder of that name, another text) makes even an empty folder another's.
   const bool has_any_mark = is_taken(path_of(kFolderMark));
   if (!is_known && (!names.empty() || has_any_mark))
     refuse_foreign(path_of(names.empty() ? kFolderMark : names.front()), "only " + role);

@@ -64,6 +64,7 @@ struct ParquetFile::Open {
 };
 
 void ParquetFile::Open::begin_group_of(std::int64_t row, const std::string& path) {
+  // The last group that begins at or before the row; an empty one before it begins at the same row, and is passed over.
   const auto following =
       std::upper_bound(groups.begin(), groups.end(), row,
                        [](std::int64_t wanted, const ParquetGroup& one) { return wanted < one.first; });
@@ -77,6 +78,7 @@ void ParquetFile::Open::begin_group_of(std::int64_t row, const std::string& path
 /// Decodes until the batch that holds the row.
 std::int64_t ParquetFile::Open::place_in_batch(std::int64_t row, const std::string& path) {
   if (holds(row)) return row - batch_first;
+  // Forwards in the group decoding continues; backwards, or in another group, it begins again.
   if (!batches || row < next || row >= group_end) begin_group_of(row, path);
   while (!holds(row)) {
     check(batches->ReadNext(&batch), path);
@@ -92,10 +94,12 @@ bool ParquetFile::is_supported() {
 }
 
 ParquetFile::ParquetFile(const std::string& path) : path_(path) {
+  // Arrow returns its errors, the Parquet part below it throws them.
   try {
     auto file = checked(arrow::io::ReadableFile::Open(path), path);
     parquet::ArrowReaderProperties properties(false);  // the ranks are the threads
     properties.set_batch_size(kRowsAtOnce);
+    // Pre-buffering would hold a whole group of rows, compressed, which may be the whole file.
     properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(std::move(file)), path);
@@ -155,6 +159,7 @@ std::string ParquetFile::row(std::int64_t row) {
 std::vector<std::int64_t> ParquetFile::integers(const std::string& column) {
   std::vector<std::int64_t> values;
   try {
+    // Only this column is read and decoded: the others may hold images.
     const int leaf = open_->reader->parquet_reader()->metadata()->schema()->ColumnIndex(column);
     if (leaf < 0) throw DataError(fmt::format("{} has no column {}", path_, column));
     for (std::size_t group = 0; group < open_->groups.size(); ++group) {

@@ -17,6 +17,7 @@ namespace {
 
 /// Takes the blocks, or returns the error number.
 int take(int descriptor, std::uint64_t from, std::uint64_t to) {
+  // The size must stay: HDF5 compares it with the end of the data that its superblock names.
   while (fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0)
     if (errno != EINTR) return errno;
   return 0;
@@ -46,6 +47,8 @@ ReservedSpace::~ReservedSpace() {
 void ReservedSpace::reserve(std::uint64_t bytes) {
   if (bytes <= reserved_) return;
   int error = take(descriptor_, reserved_, bytes);
+  // Some file systems (NFS before version 4.2, FUSE) reserve nothing. Their free space may be gone by the time of the
+  // write, but a disk that is full already is found.
   if (error == EOPNOTSUPP || error == ENOSYS) error = compare_free_space(descriptor_, bytes);
   if (error == ENOSPC || error == EDQUOT)
     throw DataError(fmt::format("{} cannot grow to {}", path_, human_bytes(static_cast<double>(bytes))),

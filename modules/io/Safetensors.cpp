@@ -50,6 +50,8 @@ Mapping map_file(const std::string& path) {
   const RegularFile file(path);
   const auto size = static_cast<std::size_t>(file.size());
   if (size == 0) refuse(path, "it is empty");
+  // The mapping outlives the descriptor, and a new file that is renamed over this one does not change it. Cutting the
+  // file short would (SIGBUS), which no program does that replaces weights.
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(errno));
   return {{memory, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); }}, size};
@@ -60,6 +62,7 @@ std::vector<std::int64_t> counts(const json& list, const char* what) {
   if (!list.is_array()) throw std::invalid_argument(fmt::format("{} is not a list", what));
   std::vector<std::int64_t> values;
   for (const json& item : list) {
+    // Negative numbers are signed to the parser, so what is unsigned and leaves the top bit free fits int64.
     if (!item.is_number_unsigned() || item.get<std::uint64_t>() >> 63)
       throw std::invalid_argument(fmt::format("{} holds something that is not a count", what));
     values.push_back(item.get<std::int64_t>());
@@ -137,6 +140,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   if (header_bytes > kLargestHeader || header_bytes > all.size() - kPrefixBytes)
     refuse(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, all.size()));
   const auto* text = reinterpret_cast<const char*>(all.data()) + kPrefixBytes;
+  // From here on nothing outside the file is reachable: each entry is held against the bytes that are there.
   const json header = parse_unambiguous_json_object(std::string_view(text, header_bytes), "its header",
                                                     fmt::format("{} is not a valid safetensors file", path));
   const std::span data = all.subspan(kPrefixBytes + header_bytes);
@@ -151,6 +155,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
       refuse(path, fmt::format("tensor {}: {}", name, reason_of(error)));
     }
   }
+  // By place, then size: an empty tensor stands before the one that begins at the same byte.
   std::sort(entries_.begin(), entries_.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
   });

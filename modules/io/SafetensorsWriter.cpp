@@ -19,6 +19,8 @@ constexpr std::size_t kPrefixBytes = 8;
 const char* const kMetadataKey = "__metadata__";
 
 bool stands_before(const TensorHeader& a, const TensorHeader& b) {
+  // As the reference implementation: by falling element size every tensor starts at a multiple of its own without
+  // padding, which the format does not allow.
   return std::pair(safetensors_element_bytes(b.dtype), a.name) < std::pair(safetensors_element_bytes(a.dtype), b.name);
 }
 
@@ -27,6 +29,7 @@ bool stands_before(const TensorHeader& a, const TensorHeader& b) {
 }
 
 void require_writable(const std::string& path, const std::vector<TensorHeader>& tensors) {
+  // The name of the metadata is taken: a tensor of that name would be read as such.
   std::set<std::string> names{kMetadataKey};
   for (const TensorHeader& tensor : tensors) {
     if (safetensors_element_bytes(tensor.dtype) == 0)
@@ -38,6 +41,7 @@ void require_writable(const std::string& path, const std::vector<TensorHeader>& 
 
 /// The header of a file with these tensors, padded so that the data start at a multiple of 8.
 std::string make_header(const std::vector<TensorHeader>& tensors, const std::map<std::string, std::string>& metadata) {
+  // Ordered as the data are; a reader may then fetch tensors in the order of the header without seeking back.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   std::uint64_t at = 0;
@@ -60,6 +64,7 @@ struct SafetensorsWriter::Impl {
   std::string path;
   std::vector<TensorHeader> tensors;
   std::size_t num_written = 0;
+  // In this order: the file is closed before an unfinished one is removed.
   PendingFile pending;
   OutputFile file;
 };

@@ -41,6 +41,7 @@ std::string seal_of(const RegularFile& file) {
 void seal(const std::string& path) {
   RegularFile file(path);
   const std::string sum = checksum(file, file.size());
+  // In one write: a file that was cut off inside the seal does not end in the mark, and counts as not sealed.
   OutputFile out(path, Opening::append);
   out.write(sum + std::string(kMark));
   out.close();

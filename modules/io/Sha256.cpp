@@ -33,6 +33,7 @@ void Sha256::add(std::string_view bytes) {
 }
 
 void Sha256::add(RegularFile& file, std::uint64_t most) {
+  // Piece by piece, since files of weights may be larger than the memory.
   constexpr std::uint64_t kPiece = 1 << 20;
   std::string piece(kPiece, '\0');
   while (most > 0) {

@@ -25,6 +25,7 @@ std::int64_t blocks_of(const at::Tensor& values) {
 }
 
 AdamwFactors whole_factors(const AdamwStep& step) {
+  // On CPUs alone, where the host reads them without waiting; GPU kernels read them from the memory of the device.
   const auto* rates = step.rates.const_data_ptr<float>();
   AdamwFactors factors = step.factors;
   factors.rate = rates[0];
@@ -34,6 +35,7 @@ AdamwFactors whole_factors(const AdamwStep& step) {
 
 /// Where the CPU can tell.
 bool are_left_out(std::span<const AdamwTensor> tensors, const AdamwStep& step) {
+  // On a GPU the host does not know, and must not wait for the answer: the kernels look themselves.
   return tensors.front().values.is_cpu() && step.found_inf.defined() && *step.found_inf.const_data_ptr<float>() != 0;
 }
 
@@ -59,6 +61,7 @@ void step_on_cpu(const AdamwTensor& tensor, const AdamwStep& step) {
     const AdamwKernels<S>& kernels = adamw_kernels<S>();
     const S* slopes = values_of<S>(gradient);
     S* to = mutable_values_of<S>(values);
+    // Threads take whole blocks: the scale of a block is known only when all of its moments are.
     at::parallel_for(0, blocks_of(values), kFewestBlocks, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t at = begin * kMomentBlock, count = std::min(end * kMomentBlock, values.numel()) - at;
       if (first.are_codes())
@@ -74,6 +77,7 @@ void step_on_cpu(const AdamwTensor& tensor, const AdamwStep& step) {
 
 Moments zero_moments(const at::Tensor& values, MomentBits bits) {
   const at::TensorOptions floats = at::TensorOptions().device(values.device()).dtype(at::kFloat);
+  // Code 0 stands for the lowest value of a map, not for 0; it is the scale of 0 that makes the moments 0.
   if (bits == MomentBits::thirty_two) return {at::zeros(values.sizes(), floats), {}};
   return {at::zeros(values.sizes(), floats.dtype(at::kByte)), at::zeros({blocks_of(values)}, floats)};
 }
@@ -88,6 +92,7 @@ at::Tensor dynamic_maps_on(at::Device device) {
 void adamw_step(std::span<const AdamwTensor> tensors, const AdamwStep& step) {
   if (tensors.empty() || are_left_out(tensors, step)) return;
   while (!tensors.empty()) {
+    // Kernels take one type, so that runs of tensors of one type are launched together. Models have one or two types.
     const std::size_t alike = num_of_one_type(tensors);
     const std::span<const AdamwTensor> batch = tensors.first(alike);
     if (has_cuda_adamw(batch.front().values)) {

@@ -22,11 +22,13 @@ at::Tensor table_on(at::Device device, const float* values, std::int64_t size) {
 
 /// Each scale for the values of its block, [elements].
 at::Tensor spread(const at::Tensor& scales, std::int64_t elements) {
+  // The last block may be short, and its scale is repeated beyond the end.
   return scales.repeat_interleave(kMomentBlock).narrow(0, 0, elements);
 }
 
 /// Fills `to` with `from` where the step takes place.
 void fill(const at::Tensor& to, const at::Tensor& from, const AdamwStep& step) {
+  // Chosen by the device: a branch on the host would wait for found_inf.
   const at::Tensor result = from.to(to.scalar_type());
   to.copy_(step.found_inf.defined() ? at::where(step.found_inf.eq(0), result, to) : result);
 }
@@ -36,9 +38,11 @@ void encode(const at::Tensor& moments, Moment moment, const Moments& to, const A
   const std::int64_t elements = moments.numel(), blocks = to.scales.numel();
   const at::Tensor padded = moments.new_zeros({blocks * kMomentBlock});
   padded.narrow(0, 0, elements).copy_(moments.view(-1));
+  // Zeros behind the end do not change the largest magnitude of the last block.
   const at::Tensor scales = padded.view({blocks, kMomentBlock}).abs().amax(1);
   const at::Tensor bounds = table_on(moments.device(), map_of(moment).bounds, 255);
   const at::Tensor scaled = moments.view(-1).mul(spread(scales.clamp_min(kLeastMomentScale).reciprocal(), elements));
+  // As many as there are bounds below the value: on a bound the lower code, as nearest_code() has it.
   fill(to.values, at::bucketize(scaled, bounds, /*out_int32=*/true).view(to.values.sizes()), step);
   fill(to.scales, scales, step);
 }
@@ -46,6 +50,9 @@ void encode(const at::Tensor& moments, Moment moment, const Moments& to, const A
 /// \param first, second of the step before, in memory of their own
 void advance(const at::Tensor& values, const at::Tensor& gradient, at::Tensor& first, at::Tensor& second,
              const AdamwStep& step) {
+  // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), with t the step, r the learning rate, d the weight decay:
+  // m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+  // w = (1 - r d) w - r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps).
   const at::Tensor slope = gradient.to(at::kFloat);
   first.mul_(step.factors.beta1).add_(slope, step.factors.new1);
   second.mul_(step.factors.beta2).addcmul_(slope, slope, step.factors.new2);

@@ -45,10 +45,13 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 
 /// Into rows of a gradient [tokens, kv heads, head_dim]: the sum over the heads that share keys.
 void copy_shared(const at::Tensor& gradient, const TokenSpan& span, const at::Tensor& grouped) {
+  // Keys and values were expanded without a copy; the gradient of an expansion is a sum.
   rows(gradient, span).transpose(0, 1).copy_(grouped.size(1) == 1 ? grouped.squeeze(1) : grouped.sum({1}));
 }
 
 void zero_padding(const at::Tensor& x, const SequencePlan& plan) {
+  // No kernel writes between sequences. Whatever lay there would go into the products of the next layer, and a NaN from
+  // there into the gradients of its weights.
   std::int64_t end = 0;
   const auto clear_to = [&](std::int64_t next) {
     if (next > end) x.narrow(0, end, next - end).zero_();
@@ -63,6 +66,9 @@ void zero_padding(const at::Tensor& x, const SequencePlan& plan) {
 class SequenceAttentionCpu : public AttentionKernel {
  public:
   AttentionSaved forward(const AttentionInputs& inputs, const SequencePlan& plan, std::int64_t window) const override {
+    // Flash attention (Dao et al. 2022, arXiv 2205.14135) takes the keys in blocks and keeps, for each query, the
+    // largest score m so far and l = sum(exp(score - m)). A block that raises m scales what was summed before by
+    // exp(m_old - m). Of all scores backward needs L = m + log(l) alone: it makes each block again, as exp(score - L).
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
     AttentionSaved saved;
     saved.out = at::empty(inputs.q.sizes(), inputs.q.options());
@@ -117,6 +123,8 @@ bool can_use_flash_attention(const at::Tensor& q) {
 class PackedAttentionCuda : public AttentionKernel {
  public:
   AttentionSaved forward(const AttentionInputs& inputs, const SequencePlan& plan, std::int64_t window) const override {
+    // All sequences in one call. Paddings are among the boundaries, as sequences of their own, so that every row of
+    // `out` is written; the plan's `sequences`, by which losses and other kernels go, leave them out.
     auto [out, logsumexp, rng_state, unused, mask] = at::_flash_attention_forward(
         inputs.q, inputs.k, inputs.v, plan.boundaries, plan.boundaries, plan.longest, plan.longest, 0.0,
         /*is_causal=*/true, /*return_debug_mask=*/false, std::nullopt, left_of(window), right_of(window));
@@ -129,6 +137,7 @@ class PackedAttentionCuda : public AttentionKernel {
         dout, inputs.q, inputs.k, inputs.v, saved.out, saved.logsumexp, plan.boundaries, plan.boundaries, plan.longest,
         plan.longest, 0.0, /*is_causal=*/true, saved.rng_state, saved.rng_unused, std::nullopt, left_of(window),
         right_of(window));
+    // The targets may be views into one matrix of queries, keys and values; the kernel gives tensors of its own.
     gradients.q.copy_(dq);
     gradients.k.copy_(dk);
     gradients.v.copy_(dv);
@@ -149,6 +158,7 @@ class SequenceAttentionAny : public AttentionKernel {
                 std::int64_t window, const AttentionInputs& gradients) const override {
     for (const at::Tensor& gradient : {gradients.q, gradients.k, gradients.v})
       zero_padding(gradient, plan);
+    // Inside the backward of an autograd function nothing is recorded unless it is asked for.
     const at::AutoGradMode records(true);
     for (const TokenSpan& span : plan.sequences) {
       const auto leaf = [&](const at::Tensor& x) { return rows(x, span).detach().requires_grad_(true); };
@@ -198,6 +208,7 @@ const AttentionKernel& attention_kernel(const AttentionInputs& inputs) {
 bool takes_flash_attention(at::ScalarType dtype, std::int64_t head_dim, int compute_major) {
   constexpr int kAmpere = 8;
   const bool is_half = dtype == at::kHalf || dtype == at::kBFloat16;
+  // The limits of FlashAttention 2 as LibTorch compiles it.
   return is_half && head_dim % 8 == 0 && head_dim <= 256 && compute_major >= kAmpere;
 }
 
@@ -213,6 +224,8 @@ at::Tensor continued_attention(const AttentionInputs& inputs, std::int64_t windo
                                                     right_of(window)))
         .squeeze(0);
   }
+  // LibTorch's is_causal aligns the first query with the first key, which is right only where all tokens are new. A
+  // single token sees all keys and needs neither mask nor causality.
   const at::Tensor mask = attention_mask(total - count, count, window, inputs.q.options());
   const auto grouped = [&](const at::Tensor& x) { return grouped_by_kv_head(x, kv_heads, inputs.q.size(1)); };
   const at::Tensor out = at::scaled_dot_product_attention(grouped(inputs.q), grouped(inputs.k), grouped(inputs.v),
@@ -222,6 +235,7 @@ at::Tensor continued_attention(const AttentionInputs& inputs, std::int64_t windo
 
 at::Tensor grouped_by_kv_head(const at::Tensor& x, std::int64_t kv_heads, std::int64_t heads) {
   const std::int64_t tokens = x.size(0), head_dim = x.size(2), sharing = heads / kv_heads;
+  // Queries have all heads; keys and values have those that are shared, and are expanded with stride 0.
   if (x.size(1) == heads) return x.unflatten(1, {kv_heads, sharing}).permute({1, 2, 0, 3});
   return x.transpose(0, 1).unsqueeze(1).expand({kv_heads, sharing, tokens, head_dim});
 }
@@ -233,6 +247,7 @@ at::Tensor attention_mask(std::int64_t past, std::int64_t length, std::int64_t w
   const at::TensorOptions whole = options.dtype(at::kLong);
   const at::Tensor query = at::arange(past, past + length, whole).unsqueeze(1), key = at::arange(past + length, whole);
   at::Tensor hidden = key > query;
+  // A token is in its own window: of window 1 it sees itself alone.
   if (has_window) hidden = hidden | (key <= query - window);
   return at::zeros({length, past + length}, options).masked_fill_(hidden, -std::numeric_limits<double>::infinity());
 }

@@ -20,6 +20,8 @@ float bound_of_decade(int i, int steps) {
 }
 
 void fill_values(Signs signs, DynamicMap& map) {
+  // Middles of 1, 2, 4, ... 64 steps (twice as many without signs) in the decades that end at 1e-6, 1e-5, ... 1: 254
+  // values; 0 and 1 complete them to 256. -1 has no code of its own.
   float* value = map.values;
   for (int decade = 0; decade < 7; ++decade) {
     const int steps = (signs == Signs::both ? 1 : 2) << decade;
@@ -47,6 +49,8 @@ DynamicMap made_map(Signs signs) {
     map.bounds[i] = (map.values[i] + map.values[i + 1]) / 2;
   map.bounds[255] = std::numeric_limits<float>::infinity();
   const auto first = std::begin(map.bounds), end = std::end(map.bounds);
+  // A table from the upper 16 bits of a value (sign, exponent, seven bits of mantissa) to the bounds that lie below all
+  // values with these bits. At most one bound lies among them, so one comparison finds the code.
   for (int key = 0; key < DynamicMap::kNumKeys; ++key) {
     const bool is_last = key + 1 == DynamicMap::kNumKeys;
     map.below[key] = static_cast<std::uint8_t>(std::lower_bound(first, end, start_of_key(key)) - first);

@@ -20,6 +20,7 @@ constexpr std::int64_t kFewestValues = 16384;  ///< that a thread is started for
 /// Calls body(first, rows) for parts of the rows of `size` values, in parallel.
 template <typename Body>
 void for_rows(std::int64_t rows, std::int64_t size, const Body& body) {
+  // Work is counted in values, so that short rows are not shared out one by one.
   const std::int64_t fewest = std::max<std::int64_t>(1, kFewestValues / size);
   at::parallel_for(0, rows, fewest, [&](std::int64_t first, std::int64_t end) { body(first, end - first); });
 }
@@ -43,6 +44,7 @@ void fake_int4_on_cpu(const at::Tensor& weight, std::int64_t group_size, const a
 at::Tensor fake_int4(const at::Tensor& weight, std::int64_t group_size, at::ScalarType dtype) {
   if (has_cuda_fake_quant(weight)) return cuda_fake_int4(weight, group_size).to(dtype);
   if (!weight.is_cpu()) return aten_fake_int4(weight, group_size).to(dtype);
+  // Where the caller multiplies in float32 anyway, values are not rounded to the weight's type in between.
   const at::ScalarType wide = wide_dtype(weight);
   at::Tensor y = at::empty(weight.sizes(), weight.options().dtype(dtype == wide ? wide : weight.scalar_type()));
   with_storage(weight.scalar_type(), [&]<typename S>() { fake_int4_on_cpu<S>(weight, group_size, y); });
@@ -64,6 +66,7 @@ void fake_int4_gradient(const at::Tensor& weight, std::int64_t group_size, const
 at::Tensor fake_int8(const at::Tensor& x) {
   if (has_cuda_fake_quant(x)) return cuda_fake_int8(x);
   if (!x.is_cpu()) return aten_fake_int8(x);
+  // The scale of a token needs its range, so the kernel reads each token twice; the second time it is in the cache.
   const std::int64_t size = x.size(1);
   at::Tensor y = at::empty_like(x);
   with_storage(x.scalar_type(), [&]<typename S>() {

@@ -39,6 +39,7 @@ AtenGrid grid_of_tokens(const at::Tensor& x) {
   const at::Tensor high = grid.rows.amax(1, /*keepdim=*/true).clamp_min_(0);
   grid.scale = divided(high - low, kInt8Steps).clamp_min_(kInt8LeastScale);
   grid.inverse = grid.scale.reciprocal();
+  // The code that stands for 0 exactly.
   grid.zero = low.div(grid.scale).round_().neg_().add_(kInt8Least).clamp_(kInt8Least, kInt8Most);
   return grid;
 }
@@ -50,6 +51,7 @@ at::Tensor values_of(const AtenGrid& grid, const at::Tensor& x) {
 
 void apply_gradient(const AtenGrid& grid, const at::Tensor& gradient) {
   const at::Tensor codes = grid.unclamped();
+  // Straight through where rounding acts, 0 where clamping does: there the value has no influence on its code.
   const at::Tensor is_kept = codes.ge(grid.least).logical_and_(codes.le(grid.most));
   const at::Tensor passed = gradient.view(grid.rows.sizes()).to(grid.scale.scalar_type()).mul(grid.scale);
   gradient.copy_(passed.mul_(grid.inverse).masked_fill_(is_kept.logical_not(), 0).view(gradient.sizes()));

@@ -22,6 +22,8 @@ constexpr std::int64_t kFewestValues = 16384;  ///< that a thread is started for
 
 /// int8 [rows, columns] of packed bytes, anywhere.
 at::Tensor codes_of(const at::Tensor& packed) {
+  // The shift of a signed type repeats the sign bit, so a nibble in two's complement becomes its int8; the low nibble
+  // is shifted up as unsigned first, where nothing can overflow.
   const at::Tensor even = packed.view(at::kChar).bitwise_right_shift(4);  // with the sign
   const at::Tensor odd = packed.bitwise_left_shift(4).view(at::kChar).bitwise_right_shift(4);
   return at::stack({even, odd}, 2).flatten(1);
@@ -100,8 +102,10 @@ Int4Matrix int4_of(const TorchaoInt4& tensors) {
           "the scales are not float32 [out, groups] of groups of an even size");
   require(zeros.sizes() == scales.sizes() && zeros.count_nonzero().item<std::int64_t>() == 0,
           "the zero points are not 0");
+  // Files of others may say anything: a code outside would lose its upper bits in a nibble, silently.
   require(weight.min().item<int>() >= kInt4Least && weight.max().item<int>() <= kInt4Most,
           "a code is not from -8 to 7");
+  // The low four bits of an int8 from -8 to 7 are its two's complement in four bits.
   const at::Tensor nibbles = weight.cpu().bitwise_and(15).to(at::kByte).view({weight.size(0), -1, 2});
   const at::Tensor packed = nibbles.select(2, 0).bitwise_left_shift(4).bitwise_or_(nibbles.select(2, 1));
   return {weight.size(0), weight.size(1), weight.size(1) / scales.size(1), packed, scales.cpu().contiguous()};

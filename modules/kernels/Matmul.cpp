@@ -28,6 +28,7 @@ using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const s
 
 /// oneDNN's matmul of x and the transposed weight.
 at::Tensor onednn_matmul(const at::Tensor& x, const at::Tensor& weight) {
+  // By its name: LibTorch registers the operator but exports no C++ function for it.
   static const auto handle =
       c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<LinearPointwise>();
   return handle.call(x, weight, std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), "");
@@ -47,6 +48,7 @@ at::Tensor fast_matmul(const at::Tensor& a, const at::Tensor& b, GemmLibrary lib
 }
 
 void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+  // mm_out takes one type for all three; and on CPUs the fast product returns a tensor of its own.
   if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
     at::mm_out(target, a, b);
   else

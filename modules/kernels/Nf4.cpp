@@ -31,6 +31,7 @@ std::uint8_t nearest_code(float scaled) {
   const auto value = static_cast<float>((std::floor((static_cast<double>(scaled) + 1) * 32768) + 0.5) / 32768 - 1);
   const auto& map = signed_dynamic_map().values;
   const auto* const above = std::lower_bound(std::begin(map), std::end(map), value);
+  // Below the first and above the last value there is no neighbour to compare with.
   if (above == std::begin(map)) return 0;
   const auto code = static_cast<std::uint8_t>(above - std::begin(map));
   if (above == std::end(map)) return 255;
@@ -45,6 +46,7 @@ at::Tensor table_on(at::Device device, const float* values, std::int64_t size) {
 
 /// Of devices and types that have no kernel of their own.
 void dequantise_by_aten(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  // Elements are packed across rows: `first` must begin a block (Nf4Rows), so that it begins a byte and a scale, too.
   const std::int64_t begin = first * matrix.columns, elements = values.numel();
   const at::Tensor bytes = matrix.packed.narrow(0, begin / 2, ceil_div(elements, 2));
   const at::Tensor codes = at::stack({bytes.bitwise_right_shift(4), bytes.bitwise_and(15)}, 1).flatten();
@@ -74,6 +76,7 @@ void dequantise_on_cpu(const Nf4Matrix& matrix, std::int64_t first, const at::Te
   with_storage(values.scalar_type(), [&]<typename S>() {
     const QuantKernels<S>& kernels = quant_kernels<S>();
     S* to = mutable_values_of<S>(values);
+    // Scales first, for a few blocks at a time on the stack: the inner loop then has one kind of scale.
     at::parallel_for(0, ceil_div(elements, kNf4Block), kFewestBlocks, [&](std::int64_t from, std::int64_t end) {
       float scales[kFewestBlocks];
       for (; from < end; from += kFewestBlocks) {
@@ -89,6 +92,8 @@ void dequantise_on_cpu(const Nf4Matrix& matrix, std::int64_t first, const at::Te
 void nest_scales(const at::Tensor& scales, Nf4Matrix& matrix) {
   const auto* values = scales.const_data_ptr<float>();
   const std::int64_t blocks = scales.numel();
+  // Scales are all positive; without their mean they use both signs of the map, at twice the resolution. The reference
+  // takes the mean in float32, hence the last bits that may differ.
   matrix.nested_offset =
       static_cast<float>(std::accumulate(values, values + blocks, 0.0) / static_cast<double>(blocks));
   auto* codes = matrix.absmax.mutable_data_ptr<std::uint8_t>();

@@ -18,6 +18,7 @@ class PlanBuilder {
     if (length == 0) return;
     const auto first = static_cast<std::int64_t>(positions_.size());
     const auto number = static_cast<std::int64_t>(plan_->sequences.size());
+    // Also of padding, which flash attention takes for a sequence of its own; `sequences` leaves it out.
     boundaries_.push_back(static_cast<std::int32_t>(first));
     for (std::int64_t i = 0; i < length; ++i)
       positions_.push_back(i);
@@ -38,6 +39,8 @@ class PlanBuilder {
  private:
   template <typename T>
   static at::Tensor on_device(const std::vector<T>& values, at::ScalarType dtype, at::Device device) {
+    // Pinned, so that the host does not wait for the copy. LibTorch keeps the memory until the stream has passed it,
+    // though the tensor ends here.
     const at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
                                       at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
     std::copy(values.begin(), values.end(), host.mutable_data_ptr<T>());

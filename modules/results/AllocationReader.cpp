@@ -33,6 +33,7 @@ std::vector<Value> read_column(const Hdf5File& file, const std::string& path) {
 /// The rows of a table, whose columns are equally long.
 template <class Row>
 std::vector<Row> read_rows(const Hdf5File& file, const std::string& table) {
+  // The first column of every table is in all files, so that there are rows when the loop ends.
   std::optional<std::vector<Row>> rows;
   for_each_column<Row>([&]<class Value>(const RowColumn<Row, Value>& column) {
     const std::string path = fmt::format("{}/{}/{}", schema::kAllocation, table, column.name);
@@ -85,6 +86,7 @@ AllocationRecord ResultsFile::allocation() const {
   AllocationRecord record;
   const std::string root = schema::kAllocation;
   if (!has_allocation()) return record;
+  // Checked before anything is drawn or added up: the seal proves that a file is as it was written, not by whom.
   record.intervals = checked_rows<AllocationInterval>(file_, "intervals", "interval");
   std::ranges::stable_sort(record.intervals, {}, &AllocationInterval::start_s);
   // Older files lack them.

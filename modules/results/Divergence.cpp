@@ -38,6 +38,8 @@ constexpr const char* kDiverged = "diverged_step";
 }  // namespace
 
 void DivergenceWatch::note(std::int64_t step, double loss) {
+  // A resumed run repeats the steps since its checkpoint. A loss that is NaN compares as false everywhere here: another
+  // check ends the run at once.
   if (step <= last_step_) return;
   last_step_ = step;
   last_ = loss;
@@ -48,6 +50,7 @@ void DivergenceWatch::note(std::int64_t step, double loss) {
   } else {
     num_high_ = is_high(loss, early_max_) ? num_high_ + 1 : 0;
   }
+  // Counted over five losses and not in a row: a diverging loss often jumps back once or twice on its way.
   recent_ = ((recent_ << 1U) | (is_too_large(loss, *first_) ? 1U : 0U)) & kLastFive;
   if (is_divergent() && !diverged_step_) diverged_step_ = step;
 }

@@ -27,6 +27,7 @@ std::string next_path(const std::string& folder) {
     if (!name.starts_with(kPrefix)) continue;
     std::int64_t other = 0;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), other);
+    // A run that resumes within the second, or on a machine whose clock is behind, must still come last.
     time = std::max(time, other + 1);
   }
   return (fs::path(folder) / fmt::format("{}{:010}.{}.{}.0", kPrefix, time, host_name(), getpid())).string();
@@ -61,6 +62,7 @@ std::string EventFile::tag(const std::string& name) {
 
 void EventFile::add(const std::string& name, std::int64_t step, double value) {
   pending_ += tensorboard::record_of(
+      // Scalars are float32 in the format itself (summary.proto, simple_value).
       tensorboard::scalar_event(seconds_since_1970(), step, tag(name), static_cast<float>(value)));
 }
 

@@ -8,6 +8,7 @@ namespace multicard::tensorboard {
 namespace {
 
 constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
+  // 0x1edc6f41 with its bits reversed, for a register that is shifted to the right.
   constexpr std::uint32_t kReversedPolynomial = 0x82f63b78;
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -30,6 +31,8 @@ std::string little_endian(std::uint64_t value, int num_bytes) {
 /// A protocol buffer message, field by field.
 class Message {
  public:
+  // Kinds of fields: 0 varint (seven bits a byte, lowest first, the top bit says that more follow), 1 eight bytes, 2 a
+  // length and as many bytes, 5 four bytes. A negative int64 is a varint of ten bytes.
   Message& integer(int field, std::uint64_t value) {
     key(field, 0);
     varint(value);
@@ -64,6 +67,8 @@ class Message {
   std::string bytes_;
 };
 
+// Fields of Event: wall_time 1, step 2, file_version 3, summary 5, session_log 7. Of Summary: value 1. Of
+// Summary.Value: tag 1, simple_value 2, tensor 8, metadata 9. Of TensorProto: dtype 1, tensor_shape 2, string_val 8.
 Message event(double time, std::int64_t step) {
   return Message().real(1, time).integer(2, static_cast<std::uint64_t>(step));
 }
@@ -82,6 +87,7 @@ std::uint32_t crc32c(std::string_view bytes) {
 }
 
 std::uint32_t masked_crc32c(std::string_view bytes) {
+  // The rotation and the constant are those of TFRecord (tensorflow/core/lib/hash/crc32c.h).
   return std::rotr(crc32c(bytes), 15) + 0xa282ead8u;
 }
 

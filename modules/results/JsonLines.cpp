@@ -35,6 +35,7 @@ std::string lines_before(const std::string& path, std::int64_t first_step) {
   require_regular_file(path);
   std::ifstream file(path);
   std::string kept, line;
+  // A last line without its end was cut off when a run was killed: getline then reaches the end of the file.
   while (std::getline(file, line) && !file.eof()) {
     bool is_kept = false;
     if (!error_of([&] { is_kept = is_before(parse_json(line, path), first_step); }) && is_kept) kept += line + '\n';
@@ -71,6 +72,7 @@ std::string cut_at(const std::string& path, std::int64_t first_step) {
     fs::create_directories(fs::absolute(path).parent_path());
     return path;
   }
+  // What is kept are whole lines of the file in their order, so an equal size means that all of it is kept.
   if (const std::string kept = lines_before(path, first_step); kept.size() != fs::file_size(path))
     write_file(path, kept);
   return path;
@@ -90,7 +92,10 @@ JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
     : file_(cut_at(path, first_step), Opening::append) {}
 
 void JsonLines::add(const std::string& name, std::int64_t step, double value) {
+  // JSON has no NaN and no infinity; a null would be a value to most scripts.
   if (!std::isfinite(value)) return;
+  // Values come in the order of steps, so a line ends when the first value of another step comes. An evaluation after
+  // update n has the number n, as the step that follows it, but is not part of that.
   const bool counts_updates = name.starts_with("eval_") || name.starts_with("checkpoint_");
   if (step != step_ || counts_updates != counts_updates_) end_line();
   step_ = step;

@@ -28,6 +28,7 @@ StepSums sum_steps(const RankRows& rows, std::size_t num_steps, const Communicat
     const std::vector<std::int64_t>& work = work_of(record);
     for (std::size_t i = 0; i < num_steps; ++i) {
       const double seconds = record.steps[i].step;
+      // NaN where the rank took no part, in a segment of fewer ranks.
       if (!(std::isfinite(seconds) && seconds > 0)) continue;
       sums.longest[i] = std::max(sums.longest[i], seconds);
       ++sums.num_present[i];
@@ -56,11 +57,13 @@ double MeasuredSteps::percent(Phase phase) const {
 }
 
 MeasuredSteps measure_steps(const RunSummary& summary, const RankRows& rows, const Communicator& communicator) {
+  // All rows have as many steps (RankColumns), so that the arrays of all ranks have one length, as all-reduces need.
   const RankRecord& any = rows.begin()->second;
   const StepSums sums = sum_steps(rows, any.steps.size(), communicator);
   const std::int64_t num_ranks = communicator.allreduce<std::int64_t>(rows.rbegin()->first + 1, ReduceOp::max);
   std::vector<std::size_t> whole, after_warm_up;
   for (std::size_t i = 0; i < any.steps.size(); ++i) {
+    // A step of fewer ranks than the run has at most is not comparable: its work and its communication are others.
     if (sums.num_present[i] != num_ranks) continue;
     whole.push_back(i);
     if (!is_warm_up(summary, any.first_step, i)) after_warm_up.push_back(i);

@@ -17,6 +17,7 @@ MetricFeed::~MetricFeed() {
 }
 
 void MetricFeed::open(const std::function<std::unique_ptr<MetricSink>()>& make) {
+  // Not collective: sinks exist on the rank that writes them, and their failure is no reason for the others to know.
   if (const auto error = error_of([&] { sinks_.push_back(make()); })) disable(error->what());
 }
 
@@ -29,6 +30,7 @@ void MetricFeed::flush() {
 }
 
 void MetricFeed::each(const std::function<void(MetricSink&)>& body) {
+  // Each by itself: a full disk for one file must not take the values from the others.
   std::erase_if(sinks_, [&](const std::unique_ptr<MetricSink>& sink) {
     const auto error = error_of([&] { body(*sink); });
     if (error) disable(error->what());

@@ -11,6 +11,7 @@ namespace multicard {
 Provenance collect_provenance(const Communicator& communicator, const std::string& command_line) {
   const BuildInfo build = build_info();
   Provenance found;
+  // Results are published: what a shell has put into the command line must not be among them.
   found.command_line = without_secrets(command_line);
   found.hosts = communicator.allgather(host_name());
   found.cpu = cpu_model();

@@ -46,6 +46,7 @@ std::uint64_t length_of(const ColumnValue& value) {
 
 /// Row, clock and first step, then each column's path, kind and length: what the other ranks need to know.
 std::string describe(int row, const RankRecord& record) {
+  // Paths of columns have a slash, the head of a row has none: by that the reader knows them apart.
   std::string text = fmt::format("{}\t{}\t{}\n", row, record.clock, record.first_step);
   for (const auto& [path, value] : to_columns(record)) {
     const std::uint64_t length = length_of(value);
@@ -64,6 +65,7 @@ void add_column(RunLayout& layout, const std::string& path, std::size_t kind, st
   if (column.length != length && path.starts_with("steps/"))
     throw CommunicationError("ranks recorded different numbers of steps",
                              fmt::format("{} and {} values of {}", column.length, length, path));
+  // A longer row than any before: all of them are short now, so the count begins again.
   if (length > column.length) column = {kind, length, 0};
   if (length == column.length) ++column.num_full;
 }
@@ -78,6 +80,7 @@ void add_row(RunLayout& layout, std::set<std::string>& rows, const std::vector<s
     layout.clock = clock;
     layout.first_step = first_step;
   }
+  // Times of the host's clock and of the GPU's must not stand in one dataset: a phase means another thing in each.
   if (clock != layout.clock)
     throw CommunicationError("ranks recorded times with different clocks", clock + " and " + layout.clock);
   if (first_step != layout.first_step)
@@ -108,6 +111,7 @@ RunLayout agree_on_layout(const Communicator& communicator, const std::map<int, 
       text += describe(row, record);
     return text;
   });
+  // Descriptions only, some kilobytes a rank; the values stay where they are and are written from there.
   const std::vector<std::string> all = communicator.allgather(mine);
   // Every rank judges the same texts, so that all throw alike.
   return agreed(communicator, [&] {

@@ -81,6 +81,7 @@ RankRecord tail_of(const RankRecord& record, std::size_t first_step) {
   RankRecord piece;
   piece.clock = record.clock;
   piece.first_step = record.first_step;
+  // Only what is per step can be sent in part. All else is sent as it stands, and replaces what was sent.
   piece.steps = tail(record.steps, first_step);
   piece.samples = tail(record.samples, first_step);
   const auto copy = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, const auto& from, auto& to) {
@@ -166,6 +167,7 @@ RankRecord record_from_bytes(std::string_view bytes) {
 
 Table table_of_ranks(const std::map<int, RankTable>& tables) {
   Table all;
+  // The columns of all ranks together: a rank that never met a kernel or a call has no value for it, which is NaN here.
   for (const auto& [rank, table] : tables)
     for (const auto& [column, merge] : table.rules)
       all.merge[column] = merge;
@@ -197,6 +199,7 @@ std::map<int, RankTable> tables_by_rank(const Table& table) {
     RankTable& of_rank = tables[static_cast<int>(ranks[i])];
     of_rank.rules = table.merge;
     auto& row = of_rank.rows[names.at(i)];
+    // NaN is the absence that table_of_ranks() wrote: reading gives back the rows that were recorded.
     for (const auto& [column, values] : table.reals)
       if (!std::isnan(values.at(i))) row[column] = values.at(i);
   }

@@ -23,6 +23,7 @@ constexpr std::int64_t kMostRanks = 1 << 24;
 
 /// Whether a group of a run has a meaning of its own: the others are tables.
 bool is_known_group(const std::string& name) {
+  // Unknown groups are tables, so that those which this program knows nothing of are read as well.
   bool is_known = name == "segments" || name == "metrics";
   for_each_group([&](auto group) { is_known = is_known || name == group.path; });
   return is_known;
@@ -94,6 +95,7 @@ class RunReader {
   }
 
   void read_attributes() {
+    // All attributes by their type: the keys of decks stand among them under their paths, whatever they are.
     for (auto& [name, value] : file_.attributes(run_)) {
       if (const auto* text = std::get_if<std::string>(&value)) data_.summary.text[name] = *text;
       if (const auto* integer = std::get_if<std::int64_t>(&value)) data_.summary.integers[name] = *integer;
@@ -127,6 +129,7 @@ class RunReader {
       const Hdf5Dataset dataset = open(inside, 2);
       if (group == kSteps && dataset.dims()[1] != data_.num_steps)
         refuse(inside, fmt::format("it has {} steps instead of {}", dataset.dims()[1], data_.num_steps));
+      // The group `steps` has times and counts, and is read once for each of the two types.
       const bool is_integer = dataset.type() == ElementType::int64;
       if (group != kSteps || is_integer == std::is_integral_v<T>) columns[name] = matrix<T>(inside);
     }
@@ -156,6 +159,7 @@ class RunReader {
     const auto has = [&](const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
+    // A metric is a pair of datasets, NAME and NAME_step; the latter has no partner of its own.
     for (const std::string& name : names) {
       if (!has(name + "_step")) continue;
       MetricSeries series{file_.read_values<double>(path("metrics/" + name)),
@@ -227,6 +231,7 @@ bool is_results_file(const std::string& path) {
 ResultsFile::ResultsFile(Hdf5File file) : file_(std::move(file)), attributes_(file_.attributes("/")) {}
 
 ResultsFile ResultsFile::open(const std::string& path, Seal seal) {
+  // Before libhdf5 sees the file: it may crash on a damaged one.
   if (seal == Seal::check) check_seal(path);
   Hdf5File file = Hdf5File::open_read(path);
   if (!file.has_attribute("/", "format") || file.attribute<std::string>("/", "format") != schema::kFormat)

@@ -65,6 +65,7 @@ std::map<std::string, Table> tables_of_ranks(const Communicator& communicator, c
     packer(to_bytes(tables));
   }
   std::map<std::string, std::map<int, RankTable>> by_path;
+  // Rank 0 alone writes them, but that all get them costs little: tables have rows of kernels or calls, not of steps.
   for (const std::string& bytes : communicator.allgather(packer.take())) {
     for (Unpacker unpacker(bytes); !unpacker.finished();) {
       int row = 0;
@@ -147,6 +148,9 @@ class Assembly {
 
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
                    const RunSummary& summary, const RankRows& rows) {
+  // The steps of a results file: agree on the shape of all datasets; rank 0 makes them, and closes the file; all ranks
+  // open it and write their own rows; all close it; rank 0 seals it, and it gets its name. A failure at any point is
+  // thrown on all ranks, and the temporary file is removed.
   const RunLayout layout = agree_on_layout(communicator, rows);
   const std::map<std::string, Table> tables = tables_of_ranks(communicator, rows);
   const std::string run = run_path(communicator.broadcast(summary.name));

@@ -66,6 +66,7 @@ Table table_of(const std::vector<SettingKey>& keys) {
 
 void create_columns(Hdf5File& file, const std::string& run, const RunLayout& layout, std::uint64_t num_ranks) {
   for (const auto& [path, column] : layout.columns) {
+    // Filling a dataset writes it twice, so only those are filled whose rows leave something out.
     const bool is_whole = column.num_full == num_ranks;
     const Fill gap = column.is_integer() ? Fill::zero : Fill::nan;
     const std::string dataset = run + "/" + path;
@@ -111,6 +112,7 @@ void write_file_frame(Hdf5File& file, const Provenance& provenance) {
 void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout,
                      const std::map<std::string, Table>& tables) {
   const std::string run = run_path(summary.name);
+  // A run that has moved from more ranks to fewer has rows for the most that it had.
   const auto named = summary.integers.find("ranks");
   const std::uint64_t num_ranks =
       std::max(layout.num_ranks, named == summary.integers.end() ? 0 : static_cast<std::uint64_t>(named->second));
@@ -120,6 +122,7 @@ void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout&
   for (const auto* all : {&summary.tables, &tables})
     for (const auto& [path, table] : *all)
       write_table(file, run + "/" + path, table);
+  // A run that failed before its first step, or one that a sweep only names.
   if (layout.columns.empty()) return;
   create_columns(file, run, layout, num_ranks);
   file.write_attribute(run + "/steps", "first_step", layout.first_step);

@@ -28,6 +28,8 @@ rlim_t seconds_for(const std::string& path) {
 
 /// No core file and no message of the C library: the parent reports what happened. And not beyond the parent's end.
 void die_quietly(rlim_t seconds) {
+  // Processor time, not time of day: a busy machine or a slow disk is no damage. At the soft limit comes SIGXCPU, by
+  // which the parent knows the reason, at the hard one SIGKILL.
   const rlimit no_core{0, 0}, time{seconds, seconds + 1};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &no_core);
@@ -67,6 +69,7 @@ class ChildrenStay {
 /// The wait status of a child that called `reading`.
 int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
   const ChildrenStay children_stay;
+  // The child has this thread alone; a lock that another one held at this moment would stay locked in it.
   const pid_t child = fork();
   if (child < 0) throw EnvironmentError("a process cannot be started", system_error_text(errno));
   if (child == 0) {
@@ -76,6 +79,7 @@ int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
     } catch (const std::exception&) {
       // The parent will get the same error.
     }
+    // Not exit: the child shares the parent's unwritten output and its handlers for the end (MPI's, HDF5's).
     _exit(0);
   }
   int status = 0;
@@ -96,6 +100,7 @@ void read_on_trial(const std::string& path) {
 
 void read_on_trial(const std::string& path, const std::function<void()>& reading) {
   const int status = status_of_child(reading, seconds_for(path));
+  // An error that the child has met and caught is found again by the real reading, which says it in words.
   if (!WIFSIGNALED(status)) return;
   const int signal = WTERMSIG(status);
   if (signal == SIGKILL)

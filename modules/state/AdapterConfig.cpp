@@ -128,6 +128,7 @@ class ConfigReader : JsonReader {
     const json* start = find("init_lora_weights");
     if (start == nullptr || !start->is_string()) return;
     std::string name = start->get<std::string>();
+    // "pissa_niter_4" is PiSSA by four iterations of a fast SVD.
     name = name.substr(0, name.find("_niter"));
     if (kChangesBase.contains(name))
       refuse("init_lora_weights", fmt::format("\"{}\" belongs to a changed base model", name));
@@ -158,6 +159,7 @@ class ConfigReader : JsonReader {
 
 /// Whole numbers without ".0".
 ordered_json number_json(double number) {
+  // PEFT writes an alpha of 16 as 16: a file that is read and written again should not differ from the first.
   const bool is_whole = number == std::floor(number) && std::abs(number) < 1e15;
   return is_whole ? ordered_json(static_cast<std::int64_t>(number)) : ordered_json(number);
 }
@@ -173,6 +175,7 @@ ordered_json object_of(const LayerPatterns<T>& patterns) {
 }  // namespace
 
 AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers) {
+  // Several targets are always names; a single one may be a pattern.
   if (config.settings.targets.size() != 1) return config;
   const std::string target = config.settings.targets[0];
   std::set<std::string> last_parts;
@@ -190,6 +193,7 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
 
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin) {
   const std::string problem = fmt::format("{} is not a PEFT configuration", origin);
+  // Parsed twice: nlohmann::json sorts the members of an object, and of patterns the first in the file decides.
   const json config = parse_json_object<json>(text, problem);
   const auto ordered = parse_json_object<ordered_json>(text, problem);
   return ConfigReader(config, ordered, origin).read();
@@ -202,6 +206,7 @@ std::string adapter_config_json(const AdapterConfig& config) {
   const ordered_json none;
   const ordered_json saved =
       config.settings.modules_to_save.empty() ? none : ordered_json(config.settings.modules_to_save);
+  // init_lora_weights says how PEFT would start; with both matrices in the file nothing is left to start.
   const ordered_json content = {
       {"alpha_pattern", object_of(config.settings.patterns.alpha)},
       {"auto_mapping", none},

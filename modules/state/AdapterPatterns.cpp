@@ -33,6 +33,7 @@ double LayerAdapter::scaling(bool rslora) const {
 
 std::vector<LayerAdapter> AdapterPatterns::apply(LayerAdapter common, const std::vector<std::string>& layers,
                                                  const NameMatcher& matcher) const {
+  // Rank and alpha are matched apart from each other, as in PEFT: a pattern for the rank leaves the common alpha.
   std::vector<LayerAdapter> adapters(layers.size(), common);
   for_each_first_match(rank, layers, matcher, [&](std::size_t i, int value) { adapters[i].rank = value; });
   for_each_first_match(alpha, layers, matcher, [&](std::size_t i, double value) { adapters[i].alpha = value; });

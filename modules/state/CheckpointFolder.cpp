@@ -34,6 +34,8 @@ bool is_marker(const std::string& path) {
 
 /// Whether COMPLETE names a trainer.json, which may be damaged.
 bool is_marked_complete(const fs::path& checkpoint) {
+  // COMPLETE holds a hash that nothing else writes; so a folder whose trainer.json is damaged is still known as ours,
+  // and may be replaced or removed.
   const std::string marker = (checkpoint / kMarker).string();
   return is_marker(marker) && !read_file(marker).empty() && content_says((checkpoint / kStateFile).string(), "{", "");
 }
@@ -56,9 +58,11 @@ std::set<std::string> names_of(const fs::path& checkpoint) {
                               "adapter_config.json"};
   const std::string state = (checkpoint / kStateFile).string();
   if (!says_checkpoint(state)) return names;
+  // Without exceptions: of a damaged file nothing more is known, and what it names stays where it is.
   const auto json = nlohmann::json::parse(read_file(state), nullptr, false);
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) return names;
   for (const auto& [name, ignored] : json["files"].items())
+    // These names are removed later: one with a slash, in a file that may be damaged, must not lead out of the folder.
     if (name == fs::path(name).filename()) names.insert(name);
   return names;
 }
@@ -95,6 +99,7 @@ std::vector<fs::path> complete_ones(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
     if (names_step(entry.path().filename().string()) && fs::exists(entry.path() / kMarker, absent))
       found.push_back(entry.path());
+  // Names have the step in eight digits, so the order of names is that of steps.
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -121,6 +126,7 @@ void require_own_or_free(const fs::path& checkpoint) {
 
 void remove_checkpoint(const fs::path& checkpoint) {
   if (!is_plain_folder(checkpoint.string()) || !(is_own(checkpoint) || is_leftover(checkpoint))) return;
+  // Read while trainer.json is still there: afterwards only the names that all checkpoints have would be known.
   const std::set<std::string> names = names_of(checkpoint);
   const auto path = [&](const char* name) { return (checkpoint / name).string(); };
   remove_own_file(path(kMarker));
@@ -138,6 +144,7 @@ void retire(const fs::path& checkpoint) {
     mark_folder(checkpoint.string());  // the name is still that of a checkpoint to come, which takes the rest over
     return remove_checkpoint(checkpoint);
   }
+  // One rename takes the whole checkpoint away from readers; the files then go one by one, which may take long.
   const fs::path leaving = temporary_path(checkpoint.string());
   fs::rename(checkpoint, leaving);
   remove_checkpoint(leaving);
@@ -145,11 +152,13 @@ void retire(const fs::path& checkpoint) {
 
 void keep_foreign(const fs::path& before, const fs::path& now) {
   for (const std::string& name : foreign_in(before))
+    // Never over a file of the new checkpoint. What cannot be moved stays in the old folder, which then stays, too.
     renameat2(AT_FDCWD, (before / name).c_str(), AT_FDCWD, (now / name).c_str(), RENAME_NOREPLACE);
 }
 
 bool is_leftover(const fs::path& path) {
   const std::string name = path.filename().string();
+  // Under a name without a dot stands a whole checkpoint, or what somebody has put there: no leftover in either case.
   if (!name.starts_with(".")) return false;
   const std::optional<TemporaryName> temporary = parse_temporary(name);
   if (!names_step(temporary ? temporary->final_name : name.substr(1))) return false;  // older ones: .step_N

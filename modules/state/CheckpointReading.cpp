@@ -63,6 +63,7 @@ void check_name(const std::string& checkpoint, std::int64_t step) {
 }
 
 nlohmann::json parse_state(const std::string& checkpoint) {
+  // The most frequent mistakes first, with what was probably meant.
   if (const std::vector<fs::path> inside = complete_ones(fs::path(checkpoint) / "checkpoints"); !inside.empty())
     throw DataError(fmt::format("{} is not a checkpoint", checkpoint), "it is the output folder of a run",
                     fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
@@ -70,6 +71,7 @@ nlohmann::json parse_state(const std::string& checkpoint) {
   if (!is_there((fs::path(checkpoint) / kMarker).string()))
     throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
                     "Name another folder, or run.resume=auto for the newest complete one.");
+  // The hash before the parser: what has changed since it was written is damaged, however well it can be read.
   const std::string text = read_file((fs::path(checkpoint) / kStateFile).string());
   check_sum(checkpoint, text);
   auto json = parse_json_object<nlohmann::json>(text, damage_of(checkpoint));
@@ -99,6 +101,7 @@ std::optional<std::string> difference(const std::string& path, const JsonReader&
   if (auto why = why_unreadable(path)) return why;
   const std::uint64_t bytes = RegularFile(path).size();
   const std::int64_t written = expected.whole("bytes", 0, INT64_MAX);
+  // The length first: it costs nothing, and says of a truncated file what a hash cannot.
   if (bytes != static_cast<std::uint64_t>(written)) return fmt::format("it has {} bytes instead of {}", bytes, written);
   if (sha256_of_file(path) != expected.text("sha256")) return "its SHA-256 differs";
   return std::nullopt;
@@ -114,6 +117,7 @@ TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
                        json.text("deck"),
                        json.numbers("extra"),
                        json.texts("text")};
+    // What a resumed run needs later is parsed here, where the error still names the checkpoint.
     if (const std::optional<Error> broken = error_of([&] { Deck::parse(state.deck, checkpoint); }))
       throw DataError(damage_of(checkpoint), broken->problem());
     if (const std::optional<JsonReader> origin = json.object("origin"))
@@ -155,6 +159,7 @@ bool CheckpointStore::has_records(const std::string& checkpoint, const std::stri
 
 Error CheckpointStore::with_older_one(const Error& error, const std::string& checkpoint) {
   const fs::path path(checkpoint);
+  // In the folder of this one, whatever run it is of; names are in the order of steps, so the last older one stays.
   std::optional<std::string> older;
   for (const fs::path& other : complete_ones(path.parent_path()))
     if (other.filename() < path.filename()) older = other.string();

@@ -54,6 +54,7 @@ void with_file_errors(const std::string& what, Body&& body) {
 /// Whether an element has all bits of `exponent` set: infinities and NaN do.
 template <class Bits>
 bool any_has(Bits exponent, const at::Tensor& tensor) {
+  // In integers and without leaving early: a loop that the compiler turns into vector code, at the speed of the memory.
   const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
   Bits found = 0;
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
@@ -81,6 +82,7 @@ bool is_finite(const at::Tensor& given) {
 }
 
 void check_finite(const TrainerState& state, const CheckpointParts& parts) {
+  // Before any file is touched: weights of a diverged training must not take the place of good ones.
   for (const CheckpointPart& part : parts)
     for (const NamedTensor& entry : part.tensors)
       if (!is_finite(entry.tensor)) refuse_values(entry.name);
@@ -154,6 +156,7 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
   with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
     require_own_or_free(final_name);
     mark_folder(folder_.string());
+    // Before anything is written: what a killed process has left may be what fills the disk.
     remove_leftovers(folder_);
     const int ticket = on_abort_remove(pending.string());
     try {
@@ -171,6 +174,7 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
     checkpoint_folder::remove_checkpoint(pending);
     if (best) record_best({state.step, *best});
     remove_others(final_name);
+    // A process that was killed after the rename, or a best one removed as newer, leaves BEST wrong.
     const std::optional<BestCheckpoint> found = this->best(), recorded = recorded_best();
     if (found && (!recorded || recorded->step != found->step)) record_best(*found);
   });
@@ -183,6 +187,7 @@ void CheckpointStore::record_best(const BestCheckpoint& best) const {
 
 void CheckpointStore::remove_others(const fs::path& newest) const {
   const std::vector<fs::path> all = complete_ones(folder_);
+  // Newer ones exist where a run resumed from an older checkpoint: they are of a training that this one has left.
   const auto last = std::find(all.begin(), all.end(), newest) - all.begin();
   const std::optional<BestCheckpoint> best_one = best();
   for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(all.size()); ++i) {
@@ -200,6 +205,7 @@ std::optional<std::string> CheckpointStore::newest() const {
 }
 
 std::optional<std::string> CheckpointStore::newest_from(const std::string& named) const {
+  // By content where it is there, since folders are renamed; by path where it is gone.
   std::optional<CheckpointOrigin> wanted;
   if (fs::exists(fs::path(named) / kMarker)) wanted = origin_of(named);
   const std::vector<fs::path> all = complete_ones(folder_);
@@ -236,6 +242,7 @@ std::optional<BestCheckpoint> CheckpointStore::recorded_best() const {
       !json["score"].is_number())
     throw DataError(problem, "it does not name a step and its score", cure);
   const BestCheckpoint found{json["step"].get<std::int64_t>(), json["score"].get<double>()};
+  // The best one may have been removed by hand since.
   if (!fs::exists(folder_ / named(found.step) / kMarker)) return std::nullopt;
   return found;
 }

@@ -31,6 +31,7 @@ MergedWeights::MergedWeights(const ModelFolder& base, const PeftAdapter& adapter
 }
 
 void MergedWeights::add_adapted(const NameMatcher& matcher) {
+  // All layers are checked before the first weight is merged: a model of many GB must not fail at its last shard.
   const AdapterConfig& config = adapter_.config();
   const std::vector<std::string> layers = adapter_.layers();
   const std::vector<LayerAdapter> adapters = config.settings.patterns.apply(config.settings.common(), layers, matcher);
@@ -41,6 +42,7 @@ void MergedWeights::add_adapted(const NameMatcher& matcher) {
     if (!stored)
       throw DataError(fmt::format("{} adapts {}, which {} does not have", adapter_.path(), layer, base_.path()), "",
                       kOtherModel);
+    // Merging would change the embeddings with it, which the adapter did not train.
     if (output_ == OutputLayer::tied && layer == "lm_head")
       throw DataError(fmt::format("the adapter {} of lm_head cannot be merged", adapter_.path()),
                       "its weights are those of the embeddings");
@@ -77,6 +79,7 @@ std::vector<TensorHeader> MergedWeights::tensors() const {
   if (output() == output_) return all;
   const auto embeddings =
       std::find_if(all.begin(), all.end(), [](const TensorHeader& header) { return header.name == kEmbeddings; });
+  // An adapter that has trained one side of tied embeddings ends the tie: the other side is the base's matrix.
   TensorHeader head = *embeddings;
   head.name = kHead;
   all.push_back(head);
@@ -92,12 +95,14 @@ at::Tensor MergedWeights::weight(const std::string& name, at::ScalarType dtype) 
   if (const auto adapted = adapted_.find(name); adapted != adapted_.end()) {
     const at::Tensor a = adapter_.file().view(PeftAdapter::a_name(layer_of(name)));
     const at::Tensor b = adapter_.file().view(PeftAdapter::b_name(layer_of(name)));
+    // W + s B A, with W, A and B exact in the wider type: one rounding, to the type that is written.
     const bool is_double = plain.scalar_type() == at::kDouble || a.scalar_type() == at::kDouble;
     const at::ScalarType sum = is_double ? at::kDouble : at::kFloat;
     merged = plain.to(sum).addmm(b.to(sum), a.to(sum), 1, adapted->second).to(dtype);
   } else {
     merged = plain.to(dtype, false, true);  // a copy even in the same dtype
   }
+  // One weight after the other, each read once: the process never holds more of the base than that.
   base_.give_back(stored);
   return merged;
 }

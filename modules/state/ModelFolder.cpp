@@ -38,6 +38,7 @@ std::string not_an_index(const std::string& path) {
 
 /// A plain name of a weight file in the index's own folder.
 bool is_plain_file_name(const std::string& name) {
+  // The index may come from anywhere; a slash could lead out of the folder, and a NUL would cut the name short.
   return name.ends_with(".safetensors") && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
@@ -86,6 +87,8 @@ void copy_in_pieces(StagedCopies& copies, const at::Tensor& target, const at::Te
     return SafetensorsFile::give_back(mapped);
   }
   const at::Tensor to = target.view(-1), from = source.view(-1);
+  // Pages that were read count as this process's memory until they are given back; with a rank for each GPU that would
+  // be the whole model several times over.
   const auto piece = static_cast<std::int64_t>(kPieceBytes / source.element_size());
   for (std::int64_t at = 0; at < from.numel(); at += piece) {
     const std::int64_t length = std::min(piece, from.numel() - at);
@@ -129,6 +132,7 @@ ModelFolder ModelFolder::open(const std::string& folder) {
       renamed[with_base_prefix(tensor)] = file;
     index = std::move(renamed);
   }
+  // Both ways: other programs would leave out a tensor without an entry, and fail at an entry without a tensor.
   for (const auto& [tensor, place] : model.places_) {
     const auto named = index.find(tensor);
     if (named == index.end() || named->second != model.files_[place.file].first)
@@ -153,6 +157,7 @@ ModelFolder ModelFolder::of_file(const std::string& path) {
 void ModelFolder::add_file(const std::string& name) {
   const auto file = std::make_shared<TensorFile>((fs::path(folder_) / name).string());
   for (const SafetensorsEntry& entry : file->file().entries()) {
+    // Entries stay where they are as long as their file is open, renamed or not: places point to them.
     const auto [known, is_new] = places_.try_emplace(entry.name, Place{files_.size(), &entry});
     if (!is_new)
       throw DataError(fmt::format("{} holds the tensor {} twice", folder_, entry.name),
@@ -227,6 +232,7 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
   for (const auto& [name, place] : places_)
     if (!used.contains(name) && !is_computable(name) && !(output == OutputLayer::tied && name == kHead))
       unknown.push_back(name);
+  // In this order: weights packed in another way lack the plain ones too, but the packing is the better reason.
   refuse_unsupported(folder_, unknown);
   refuse_missing(folder_, missing);
   refuse_unknown(folder_, unknown);
@@ -248,6 +254,8 @@ void ModelFolder::check(const NamedTensors& targets, const WeightSinks& sinks, O
 void ModelFolder::load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const {
   if (output == OutputLayer::tied) require_one_matrix();
   std::vector<Copy> copies = match(targets, sinks, output);
+  // In the order of the files, for one pass over a disk that may be slow to seek. All was matched before: where
+  // anything is wrong, nothing is written.
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
   });

@@ -48,6 +48,7 @@ std::string require_file(const std::string& folder, const std::string& name) {
 
 /// The weight of a module that is stored whole, by its name in the base model; none for other tensors.
 std::optional<std::string> saved_weight_of(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  // "base_model.model." is PEFT's wrapper around the base model; what follows is the name there.
   if (!name.starts_with(kPrefix) || !name.ends_with(kWeight)) return std::nullopt;
   std::string weight = name.substr(kPrefix.size());
   const bool is_saved = is_module_to_save(weight.substr(0, weight.size() - kWeight.size()), modules_to_save);
@@ -55,6 +56,7 @@ std::optional<std::string> saved_weight_of(const std::string& name, const std::v
 }
 
 std::string layer_of(const std::string& name, const std::string& origin) {
+  // Every tensor must be known: one that is passed over would be a part of the adapter that is missing in the model.
   const bool is_lora = name.ends_with(kSuffixA) || name.ends_with(kSuffixB);
   for (const char* outside : {"lm_head", "embed_tokens"})
     if (!is_lora && name.find(outside) != std::string::npos)
@@ -146,6 +148,8 @@ std::optional<int> block_of(const std::string& layer) {
 
 /// Whether `exclude_modules`, a list of names or a pattern, means the layer.
 bool is_excluded(const json& excluded, const std::string& layer, const std::string& path) {
+  // PEFT's expressions are Python's; ECMAScript's are close enough for names of layers, and where they differ this only
+  // fails to find a contradiction.
   if (excluded.is_string()) try {
       return std::regex_match(layer, std::regex(excluded.get<std::string>()));
     } catch (const std::regex_error& error) {
@@ -182,6 +186,7 @@ PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::st
 }
 
 PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file) {
+  // The configuration first: it says what the names of the tensors mean, those of modules_to_save among them.
   const std::string path = require_file(folder, kAdapterConfigFile);
   PeftAdapter adapter(folder, parse_adapter_config(read_file(path), path), file);
   const std::vector<std::string> layers = adapter.layers();
@@ -192,6 +197,7 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
     if (!is_float(*adapter.file_.file().find(saved_name(weight))))
       throw DataError(fmt::format("{}: {} cannot be used", adapter.file_.path(), saved_name(weight)),
                       "its numbers are not floating-point");
+  // The tensors say which layers are meant, whatever settings have chosen them; the settings must only not deny it.
   if (adapter.config_.selects_layers) {
     require_selected(layers, parse_json(read_file(path), path), path);
     adapter.config_.settings.targets = layers;

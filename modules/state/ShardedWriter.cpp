@@ -27,6 +27,7 @@ Shards split_into_shards(const std::vector<TensorHeader>& tensors, std::uint64_t
   Shards shards(1);
   std::uint64_t bytes = 0;
   for (const TensorHeader& tensor : tensors) {
+    // In the order given, never sorted by size: neighbours in the model stay in one file, as transformers writes it.
     if (!shards.back().empty() && bytes + tensor.num_bytes() > max_shard_bytes) {
       shards.emplace_back();
       bytes = 0;
@@ -41,6 +42,7 @@ void write_shard(const std::string& path, const std::vector<TensorHeader>& tenso
                  const std::function<at::Tensor(const std::string&)>& tensor_of, const SafetensorsMetadata& metadata) {
   SafetensorsWriter writer(path, tensors, metadata);
   for (const TensorHeader& header : writer.tensors()) {
+    // One tensor in memory at a time, in the order that the writer wants them, which is not that of the shard.
     const at::Tensor tensor = tensor_of(header.name).detach().to(at::kCPU).contiguous();
     if (tensor.sizes() != at::IntArrayRef(header.shape) || safetensors_dtype(tensor.scalar_type()) != header.dtype)
       throw std::logic_error(fmt::format("the tensor {} is not what was announced", header.name));
@@ -82,6 +84,7 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
       total += tensor.num_bytes();
     }
   }
+  // One file alone has no index: programs look for model.safetensors first.
   if (shards.size() == 1) return;
   const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}};
   write_file((fs::path(folder) / "model.safetensors.index.json").string(), json_text(index, 2) + "\n");
@@ -105,6 +108,7 @@ void copy_model_files(const std::string& from, const std::string& to, const Conf
   const std::string path = (fs::path(from) / kConfigFile).string();
   auto config = parse_json_object<nlohmann::ordered_json>(read_file(path),
                                                           fmt::format("{} is not a model's configuration", path));
+  // transformers renamed torch_dtype to dtype; readers of both ages must find the type of the weights that are written.
   const bool has_new_key = config.contains("dtype");
   if (has_new_key) config["dtype"] = config_dtype(changes.dtype);
   if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(changes.dtype);

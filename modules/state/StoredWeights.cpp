@@ -17,6 +17,7 @@ std::string companion(const std::string& weight, const char* part) {
 
 }  // namespace
 
+// By their companions: the tensor under the plain name is the packed bytes, whose type and shape say nothing.
 bool ModelFolder::is_stored_in_nf4(const std::string& name) const {
   return places_.contains(name + kNf4State);
 }
@@ -30,6 +31,7 @@ bool ModelFolder::is_packed(const std::string& name) const {
 }
 
 std::vector<std::string> ModelFolder::parts_of_packed(const std::string& name) const {
+  // All of them count as used: a companion left over would be called a tensor that the model does not have.
   std::vector<std::string> parts{name};
   for (const char* part : {kNf4State, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map"})
     if (places_.contains(name + part)) parts.push_back(name + part);
@@ -42,6 +44,7 @@ StoredNf4 ModelFolder::stored_nf4(const std::string& name) const {
   const auto if_there = [&](const char* part) {
     return places_.contains(name + part) ? std::optional(view(name + part)) : std::nullopt;
   };
+  // The state is JSON in the bytes of a uint8 tensor, which is how bitsandbytes puts text into a file of tensors.
   const std::span<const std::byte> state = place(name + kNf4State).entry->bytes;
   return {view(name),
           view(name + ".absmax"),

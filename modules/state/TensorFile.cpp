@@ -52,6 +52,7 @@ constexpr ForeignKey kExtraTensors[] = {
 /// What DataParallel, DDP and torch.compile put before every name of the model that they wrap; empty where it is not
 /// before all of the file's names.
 std::string wrapper_prefix(const std::vector<SafetensorsEntry>& entries) {
+  // Wrappers nest: DDP around a compiled model gives "module._orig_mod." to all names.
   std::string prefix;
   while (!entries.empty()) {
     const auto all_begin = [&](const char* wrapper) {
@@ -74,6 +75,7 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file, con
   std::set<std::string> names;
   for (const NamedTensor& target : targets) {
     names.insert(prefix + target.name);
+    // Old files of torch lack this count, which no arithmetic here depends on.
     if (!file.contains(prefix + target.name) && !target.name.ends_with("num_batches_tracked"))
       missing.push_back(target.name);
   }
@@ -125,6 +127,7 @@ at::Tensor TensorFile::view(const std::string& name) const {
   const SafetensorsEntry& entry = file_.at(name);
   const auto options = at::TensorOptions().dtype(scalar_type(entry, path()));
   const std::byte* bytes = entry.bytes.data();
+  // The format asks for no alignment, and vector loads of a misaligned tensor would fault or be slow: those are copied.
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes) % options.dtype().itemsize() == 0;
   if (is_aligned && !entry.bytes.empty())
     return at::from_blob(
@@ -143,6 +146,7 @@ NamedTensors TensorFile::load_all() const {
 
 void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata) {
+  // The entries point into these, which copies (from a GPU, of other strides) would not outlive otherwise.
   std::vector<at::Tensor> kept;
   std::vector<SafetensorsEntry> entries;
   for (const NamedTensor& entry : tensors) {
@@ -158,6 +162,7 @@ void check_matches(const NamedTensors& targets, const TensorFile& file, const st
 }
 
 void copy_into(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
+  // All names and shapes are compared before the first copy, so that a file that does not fit changes nothing.
   const std::string prefix = matching_prefix(targets, file, suggestion);
   StagedCopies copies;
   for (const NamedTensor& target : targets)

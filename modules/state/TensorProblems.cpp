@@ -18,6 +18,7 @@ std::string shape_text(at::IntArrayRef shape) {
 }
 
 std::string example_text(const std::vector<std::string>& names) {
+  // Three names show what kind is missing; a model of another architecture would lack hundreds.
   const std::size_t shown = std::min<std::size_t>(names.size(), 3);
   const std::string text = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
   return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;

@@ -26,6 +26,7 @@ std::optional<std::string> ModelFolder::stored_name(const std::string& name, Out
 }
 
 bool ModelFolder::add_base_prefix() {
+  // A model saved without its output layer has all its names without "model."; a file with both kinds is neither.
   const auto has_prefix = [](const auto& place) { return place.first.starts_with("model."); };
   const auto lacks_it = [](const auto& place) { return with_base_prefix(place.first) != place.first; };
   if (std::none_of(places_.begin(), places_.end(), lacks_it) || std::any_of(places_.begin(), places_.end(), has_prefix))
@@ -45,6 +46,7 @@ void ModelFolder::require_one_matrix() const {
   const SafetensorsEntry &one = *embeddings->second.entry, &other = *head->second.entry;
   const bool is_same =
       one.dtype == other.dtype && one.shape == other.shape && std::ranges::equal(one.bytes, other.bytes);
+  // Comparing has read both matrices, the largest of a model, into this process.
   SafetensorsFile::give_back(one.bytes);
   SafetensorsFile::give_back(other.bytes);
   if (!is_same)

@@ -94,6 +94,7 @@ std::string with_base_prefix(const std::string& name) {
 
 const ForeignKey* known_tensor(const std::string& name) {
   const std::string pattern = without_numbers(name);
+  // The first that fits decides: whole names stand before the endings that would also match them.
   for (const ForeignKey& key : kWeights) {
     const std::string_view known(key.name);
     if (known.starts_with('*') ? pattern.ends_with(known.substr(1)) : pattern == known) return &key;

@@ -21,6 +21,8 @@ AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const ParameterG
 void AdamWOptimizer::step(double learning_rate, const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
   const std::optional<at::Tensor> found = found_inf.defined() ? std::optional(found_inf) : std::nullopt;
+  // On the device, where alone it is known whether the update takes place. The kernel needs the number of this one;
+  // where the update is left out, the count is taken back below. All parameters share one count.
   num_steps().add_(1);
   for (std::size_t i = 0; i < groups().size(); ++i) {
     const Group& group = groups()[i];

@@ -35,6 +35,8 @@ Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const Pa
 }
 
 at::Tensor Adamw8bitOptimizer::rates(double learning_rate) const {
+  // learning rate / (1 - beta1^t) and sqrt(1 - beta2^t), in float64: at the first steps beta^t is nearly 1, and little
+  // would be left of the difference in float32.
   const at::Tensor steps = num_steps().to(at::kDouble);
   const at::Tensor rate = at::pow(beta1(), steps).neg_().add_(1).reciprocal_().mul_(learning_rate);
   const at::Tensor correction = at::pow(beta2(), steps).neg_().add_(1).sqrt_();
@@ -53,6 +55,7 @@ void Adamw8bitOptimizer::step(double learning_rate, const at::Tensor& found_inf)
       tensors.push_back({group.parameters[i].contiguous(), group.gradients[i].contiguous(), first_[group.members[i]],
                          second_[group.members[i]]});
     adamw_step(tensors, step);
+    // Of another layout than row-major a copy was updated, which goes back into the parameter.
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (!tensors[i].values.is_same(group.parameters[i])) group.parameters[i].copy_(tensors[i].values);
   }
@@ -74,6 +77,7 @@ NamedTensors Adamw8bitOptimizer::state() const {
 
 std::int64_t Adamw8bitOptimizer::state_bytes(std::int64_t elements) {
   if (bits_for(elements) == MomentBits::thirty_two) return 2 * 4 * elements;
+  // Two moments: a byte for each element, and a float32 scale for each block.
   return 2 * (elements + 4 * ((elements + kMomentBlock - 1) / kMomentBlock));
 }
 

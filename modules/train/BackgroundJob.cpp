@@ -24,6 +24,7 @@ std::optional<Error> outcome_of(const std::function<void()>& job) {
 
 }  // namespace
 
+// Owned by the thread as well: one that is detached at the end sets it after the BackgroundJob is gone.
 struct BackgroundJob::Progress {
   std::mutex mutex;
   std::condition_variable changed;
@@ -65,6 +66,7 @@ bool BackgroundJob::running() const {
 }
 
 std::optional<Error> BackgroundJob::wait() {
+  // Joining orders what the thread wrote before what is read here, without the mutex.
   if (thread_.joinable()) thread_.join();
   return std::exchange(progress_->error, std::nullopt);
 }

@@ -24,6 +24,7 @@ namespace {
 
 /// What may have passed by the next checkpoint.
 bool is_passing(const Error& error) {
+  // A full disk or a lack of memory. Weights that are not finite stay so.
   return error.code() == ExitCode::data || error.code() == ExitCode::environment;
 }
 
@@ -72,6 +73,7 @@ void require_own_records(const std::string& output) {
 }
 
 void CheckpointWriter::Job::add_new_records() {
+  // On the thread: records of long runs are megabytes, whose copying would stop training.
   for (std::size_t rank = 0; rank < new_records.size(); ++rank)
     append(records[rank], std::move(new_records[rank]));
   new_records.clear();
@@ -91,6 +93,7 @@ std::string CheckpointWriter::Job::write_records() const {
   summary.metrics = metrics;
   std::string path = records_file(output, content.state.step);
   mark_folder(records_folder(output));
+  // By this process alone: the thread must not call MPI for all ranks while training does.
   write_results(path, Communicator::null(), Provenance{}, summary, rows);
   return path;
 }
@@ -144,6 +147,7 @@ void CheckpointWriter::prepare(const CheckpointParts& parts) {
 bool CheckpointWriter::would_be_best(double score) {
   poll();
   double best = best_ ? best_->score : -std::numeric_limits<double>::infinity();
+  // The one under way counts, though it may fail yet: two checkpoints in a row must not both be the best.
   if (under_way_) best = std::max(best, content_->content.best.value_or(best));
   return score > communicator_.broadcast_value(best);
 }
@@ -179,6 +183,7 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
     const auto first = static_cast<std::ptrdiff_t>(sent);
     content_->new_metrics[name] = {{series.values.begin() + first, series.values.end()},
                                    {series.steps.begin() + first, series.steps.end()}};
+    // Only what is new: the whole series would be copied with each checkpoint, quadratic over a run.
     sent = series.values.size();
   }
   content_->new_records = std::move(pieces);

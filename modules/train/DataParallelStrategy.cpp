@@ -12,6 +12,7 @@ namespace {
 
 /// The same memory as a tensor whose rows follow each other in order: what collectives take.
 at::Tensor packed(const at::Tensor& tensor) {
+  // Images in channels_last have the memory of [N, H, W, C]: blocks of N are contiguous in either layout.
   return tensor.is_contiguous() ? tensor : tensor.permute({0, 2, 3, 1});
 }
 
@@ -40,12 +41,15 @@ Batch DataParallelStrategy::next(StepClock& clock) {
   const std::int64_t step = next_step_++;
   Batch whole;
   if (is_root_) whole = data.next();
+  // The other ranks know nothing of rank 0's input pipeline; this sum is where they wait for it, so that its time is
+  // not taken for that of the transfer.
   collectives.all_reduce(arrival_);
   clock.enter(Phase::transfer);
   if (is_root_) whole = data.to_device(std::move(whole));
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(collectives.size()));
   for (int rank = 0; rank < collectives.size(); ++rank)
+    // The same blocks as under ddp-ds: the strategies train on the same rows on the same ranks.
     rows.push_back(block_of(data.rows_in(step), rank, collectives.size()).count);
   Batch mine = data.allocate(step);
   const std::vector<at::Tensor> from = is_root_ ? whole.tensors() : std::vector<at::Tensor>{}, to = mine.tensors();

@@ -42,12 +42,14 @@ ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors model, double de
 
 void ExponentialMovingAverage::update() {
   const at::NoGradGuard no_grad;
+  // average + (1 - decay) (value - average): one multiplication less than the formula, and exact where both are equal.
   at::_foreach_lerp_(averaged_, values_, 1 - decay_);
   if (!copied_.empty()) at::_foreach_copy_(copied_, originals_);
 }
 
 void ExponentialMovingAverage::exchange_with_model() {
   const at::NoGradGuard no_grad;
+  // In place, by copying: optimizers, buckets and captured graphs hold the model's memory.
   for (std::size_t i = 0; i < model_.size(); ++i)
     exchange(model_[i].tensor.detach(), average_[i].tensor);
 }

@@ -37,6 +37,7 @@ RankRecord row_of(const RunData& run, std::size_t rank) {
           mine[name] = of_rank(values, rank);
       },
       run, record);
+  // In a file `samples` is one count among others; in a record it has a member of its own, as the step times do.
   if (const auto samples = record.counts.extract("samples"); !samples.empty())
     record.samples = std::move(samples.mapped());
   record.steps.resize(run.num_steps);
@@ -78,11 +79,13 @@ History part_of(const History& whole, int rank, int num_ranks) {
   part.num_steps = whole.num_steps;
   part.num_ranks = whole.num_ranks;
   for (const auto& [row, record] : whole.rows)
+    // After a move to fewer ranks some rank must carry the rows of those that are gone: the last.
     if (row == rank || (row >= num_ranks && rank == num_ranks - 1)) part.rows[row] = record;
   return part;
 }
 
 RankRows continue_rows(const History& history, const RankRecord& since, int rank) {
+  // Every row ends with all steps of the run: a new rank's begins with absent ones, one that is gone ends with them.
   const auto before = static_cast<std::size_t>(history.num_steps);
   const std::size_t after = before + since.steps.size();
   RankRows rows = history.rows;

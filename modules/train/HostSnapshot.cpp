@@ -25,6 +25,7 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 }
 
 std::int64_t bytes_for(const at::Tensor& tensor) {
+  // By strides, as copies keep them: a copy is then one transfer of memory, whatever the layout.
   const auto bytes = static_cast<std::int64_t>(
       at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size()));
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -60,6 +61,7 @@ void HostSnapshot::prepare(const CheckpointParts& parts) {
     if (tensor.is_cuda()) device = tensor.device();
   });
   memory_.reset();  // never two at a time
+  // One block for all: locking pages is slow, and is paid once.
   memory_ = make_host_memory(bytes, device);
   auto* place = static_cast<std::byte*>(memory_.data_ptr());
   for (const CheckpointPart& part : parts) {
@@ -77,6 +79,7 @@ c10::Stream HostSnapshot::copy_stream(at::Device device) {
   const c10::impl::VirtualGuardImpl gpu(device.type());
   if (!stream_) stream_ = gpu.getStreamFromGlobalPool(device);
   c10::Event ready(device.type());
+  // The copies come after the update that is queued already; what is queued from now on runs next to them.
   ready.record(current_stream(device));
   ready.block(*stream_);
   return *stream_;
@@ -85,6 +88,9 @@ c10::Stream HostSnapshot::copy_stream(at::Device device) {
 void HostSnapshot::take(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
   const at::NoGradGuard no_grad;
   if (!fits(parts)) prepare(parts);
+  // Two streams. What changes in the next forward (running statistics) is copied on the compute stream, whose later
+  // work comes after it by itself. All else changes only with the next update: it is copied on a stream of its own, and
+  // let_change() makes the compute stream wait for that right before the update.
   std::unordered_set<const void*> changing;
   for (const at::Tensor& tensor : at_once)
     changing.insert(tensor.const_data_ptr());
@@ -96,6 +102,7 @@ void HostSnapshot::take(const CheckpointParts& parts, const std::vector<at::Tens
     if (tensor.is_cuda()) device = tensor.device();
     if (!tensor.is_cuda() || changing.contains(tensor.const_data_ptr())) copy(tensor, i, j);
   });
+  // The event before belongs to copies that are long done: take() is called only when they have been written.
   copied_.reset();
   holds_ = false;
   if (!device) return;
@@ -116,6 +123,7 @@ void HostSnapshot::let_change() {
 
 const CheckpointParts& HostSnapshot::wait() {
   if (copied_) {
+    // Called by the thread that writes, whose current device is another at first.
     const c10::DeviceGuard guard(stream_->device());
     copied_->synchronize();
   }

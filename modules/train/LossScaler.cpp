@@ -14,6 +14,8 @@ LossScaler::LossScaler(at::Device device)
 
 at::Tensor LossScaler::unscale(const std::vector<at::Tensor>& gradients) const {
   const at::NoGradGuard no_grad;
+  // One kernel looks and divides at once. The host never learns of the result here: the optimizer, update() and the
+  // status of the step all take it from the device.
   at::Tensor found_inf = at::zeros({}, scale_.options());
   // The inverse in float64: exact for powers of two either way, and a scale never is anything else.
   const at::Tensor inverse = scale_.to(at::kDouble).reciprocal().to(at::kFloat);
@@ -23,6 +25,8 @@ at::Tensor LossScaler::unscale(const std::vector<at::Tensor>& gradients) const {
 
 void LossScaler::update(const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
+  // found_inf 0: one more good update, and after kGrowthInterval of them in a row the scale doubles; else it halves,
+  // and the count begins again. Powers of two, so that scaling rounds nothing.
   constexpr double kGrowth = 2, kBackoff = 0.5;
   at::_amp_update_scale_(scale_, growth_tracker_, found_inf, kGrowth, kBackoff, kGrowthInterval);
 }

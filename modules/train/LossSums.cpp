@@ -43,8 +43,10 @@ void LossSums::add_metric(std::size_t number, const NamedSum& sum, const StepSta
 
 std::map<std::string, std::int64_t> LossSums::finish(const StepStatus& status) {
   for (std::size_t i = 0; i < numbers_.size(); ++i)
+    // At most one small write to the device for each metric and step, and none where the host had nothing to add.
     if (numbers_[i] != 0) status.sum(static_cast<std::int64_t>(i)).add_(numbers_[i]);
   std::fill(numbers_.begin(), numbers_.end(), 0.0);
+  // All names, also those without a count: a record has as many values of each column as it has steps.
   std::map<std::string, std::int64_t> counts = counts_;
   for (auto& [name, count] : counts_)
     count = 0;

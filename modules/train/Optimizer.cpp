@@ -100,11 +100,15 @@ at::Tensor Optimizer::gradient_norms() const {
 
 void Optimizer::clip(const at::Tensor& norm, double max_norm) {
   const at::NoGradGuard no_grad;
+  // Always multiplied, by 1 where nothing is to be clipped: a branch would wait for the device. A norm that is NaN
+  // makes all gradients NaN, as torch does; the loss scaler or the trainer finds it.
   const at::Tensor factor = norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1);
   scale_by(factor, gradients_);
 }
 
 at::Tensor total_norm(const at::Tensor& norms) {
+  // In float64: squares of float32 sums of a model of billions of values would lose digits, those of large gradients
+  // overflow.
   return at::linalg_vector_norm(norms);
 }
 

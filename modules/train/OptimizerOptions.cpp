@@ -93,6 +93,7 @@ OptimizerOptions read_optimizer_options(Section& section, HasClasses classes) {
   optimizer.decay_norms = section.get("decay_norms", optimizer.decay_norms);
   optimizer.clip_norm = section.optional_in_range("clip_norm", kAboveZero, kAnyNumber);
   read_betas(section, optimizer);
+  // A momentum that is silently ignored would be taken for one that was used, in comparisons of optimizers, say.
   if (optimizer.name != OptimizerName::sgd && (optimizer.momentum > 0 || optimizer.nesterov))
     section.reject(optimizer.nesterov ? "nesterov" : "momentum", "belongs to sgd",
                    fmt::format("optimizer.name is {}", word_of(optimizer.name, kOptimizerWords)),

@@ -13,6 +13,7 @@ ParallelOptions read_parallel_options(Section& section, HasBatchNorm batch_norm)
   ParallelOptions parallel;
   parallel.strategy = section.choice("strategy", parallel.strategy, kStrategyWords);
   static_cast<ExchangeOptions&>(parallel) = read_exchange_options(section);
+  // Read for its name alone: reserved values are refused by the table of keys, others here.
   section.choice("shard", Sharding::none, kShardingWords);
   if (batch_norm == HasBatchNorm::yes)
     parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);

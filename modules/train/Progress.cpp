@@ -71,6 +71,7 @@ void Progress::step(const ProgressState& state) {
   if (!speaks_) return;
   if (!live_) return step_in_log(state);
   const bool last = state.step == state.num_steps;
+  // A terminal over a network is slower than steps of a small model.
   if (!last && seconds_since(last_) < 0.2) return;
   last_ = SteadyClock::now();
   line_.show(labelled_line(label_, state, line_.room()));

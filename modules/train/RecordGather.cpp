@@ -5,6 +5,7 @@
 namespace multicard {
 
 std::vector<RankRecord> RecordGather::gather(const RankRecord& record) {
+  // All ranks get the pieces, which only rank 0 needs: they are small, and gathering texts is one operation.
   const std::vector<std::string> all = communicator_.allgather(to_bytes(tail_of(record, num_sent_)));
   num_sent_ = record.steps.size();
   std::vector<RankRecord> pieces;

@@ -27,10 +27,12 @@ void Recorder::feed_metrics_to(MetricFeed& feed, std::int64_t first_step) {
   feed_ = &feed;
   for (const auto& [name, series] : metrics_)
     for (std::size_t i = 0; i < series.values.size(); ++i)
+      // What was recorded before the feed was opened (an evaluation before the first step) must not be missing in it.
       if (series.steps[i] >= first_step) feed.add(name, series.steps[i], series.values[i]);
 }
 
 void Recorder::add_epoch_seconds(const std::string& name, std::int64_t epoch, double seconds) {
+  // All three grow together, so that they are columns of one table.
   for (const char* column : {"train", "evaluate", "checkpoint"}) {
     std::vector<double>& values = record_.epochs[column];
     if (values.size() > static_cast<std::size_t>(epoch)) continue;

@@ -22,6 +22,7 @@ double Schedule::factor(std::int64_t step) const {
     return std::max(std::pow(options_.gamma, static_cast<double>(decays)), options_.min_factor);
   }
   if (step >= total_steps_) return options_.min_factor;
+  // Never 0 / 0: with total_steps no larger than the warm-up every step has returned above.
   const double progress = static_cast<double>(step - warmup) / static_cast<double>(total_steps_ - warmup);
   const double down =
       options_.name == ScheduleName::linear ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));

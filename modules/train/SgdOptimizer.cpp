@@ -19,6 +19,8 @@ void SgdOptimizer::step(double learning_rate, const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
   const std::optional<at::Tensor> found = found_inf.defined() ? std::optional(found_inf) : std::nullopt;
   // From buffers of zeros the first step needs no case of its own: momentum * 0 + gradient, without dampening.
+  // With w the weights, g their gradient, r the learning rate, d the weight decay, m the momentum and b the buffer:
+  // g' = g + d w, b = m b + g', w = w - r b; with Nesterov w = w - r (g' + m b).
   for (std::size_t i = 0; i < groups().size(); ++i)
     at::_fused_sgd_(groups()[i].parameters, groups()[i].gradients, buffers_of_groups_[i], groups()[i].weight_decay,
                     momentum_, learning_rate, /*dampening=*/0, nesterov_, /*maximize=*/false, /*is_first_step=*/false,

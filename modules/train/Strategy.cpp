@@ -25,6 +25,7 @@ Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& r
                    const OptimizerOptions& optimizer, Updates updates)
     : parts_(parts),
       groups_(parts.model.parameters(), decay_of(optimizer)),
+      // Before the optimizer, which works on the reducer's gradients: views of its buckets.
       reducer_(groups_.tensors(), parts.collectives, reduction),
       gradients_(groups_.in_parameter_order(reducer_.gradients())),
       clip_norm_(optimizer.clip_norm) {
@@ -58,6 +59,8 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
   if (!optimizer_) return;
   if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
+  // All ranks that update compute it from equal sums, with equal results. The status is summed, so that rank 0 alone
+  // puts it there.
   const at::Tensor norm = total_norm(optimizer_->gradient_norms());
   if (clip_norm_) optimizer_->clip(norm, *clip_norm_);
   if (parts_.collectives.rank() != 0) return;

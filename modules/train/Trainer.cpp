@@ -61,6 +61,7 @@ void Trainer::forward_and_backward(const Batch& batch) {
     const std::int64_t first = std::min(i * rows, batch.num_rows);
     parts_.clock.enter(Phase::forward);
     const Loss loss = parts_.model.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
+    // Losses are parts of the mean over the global batch (Loss::value), so that micro-batches and ranks just add up.
     status_[StepStatus::kLoss].add_(loss.value.detach());
     sums_.add(loss, status_);
     parts_.clock.enter(Phase::backward);
@@ -70,14 +71,18 @@ void Trainer::forward_and_backward(const Batch& batch) {
 
 void Trainer::update_and_sum(double learning_rate) {
   parts_.clock.enter(Phase::reduce_wait);
+  // Started before the update, waited for after it: the two overlap.
   const std::unique_ptr<Work> sum = parts_.strategy.start_all_reduce(status_);
   parts_.clock.enter(Phase::update);
   parts_.before_change();
   parts_.strategy.apply_update(learning_rate);
   parts_.clock.enter(Phase::reduce_wait);
   sum->wait();
+  // Nothing to do where all ranks have updated; under dp rank 0's weights go to the others.
   parts_.strategy.share_parameters();
   parts_.clock.enter(Phase::update);
+  // The factor that this step was scaled by, copied before update() changes it. update() takes the summed found_inf:
+  // under dp only rank 0 has looked at the gradients, and the scales of all ranks must stay equal.
   readback_->start(parts_.scaler ? std::vector{status_.values(), parts_.scaler->factor()}
                                  : std::vector{status_.values()});
   if (parts_.scaler) parts_.scaler->update(status_[StepStatus::kFoundInf].to(at::kFloat));
@@ -87,6 +92,7 @@ void Trainer::update_and_sum(double learning_rate) {
 void Trainer::step(const Requests& mine) {
   parts_.clock.begin_step();
   work_on(parts_.strategy.next(parts_.clock));
+  // Requests go with the loss: one small sum a step lets all ranks know of a signal that one of them has received.
   if (mine.stop) status_[StepStatus::kStop].fill_(1);
   if (mine.checkpoint) status_[StepStatus::kCheckpoint].fill_(1);
 
@@ -110,6 +116,7 @@ void Trainer::read_results(std::int64_t leave) {
   while (static_cast<std::int64_t>(pending_.size()) > leave) {
     StepResult result = pending_.front();
     pending_.pop_front();
+    // Sums over ranks, equal on all of them: so all throw at the same step, without a further word between them.
     const std::vector<double> status = readback_->take();
     const double scale = parts_.scaler ? status.back() : 1;
     result.loss = status[StepStatus::kLoss];
@@ -137,6 +144,7 @@ void Trainer::record(const StepResult& result, double scale) {
 }
 
 void Trainer::evaluate_with(const std::function<void()>& body) {
+  // A training that has diverged must not spend an evaluation, and a stop that was requested must be known.
   read_results(0);
   parts_.clock.pause();
   std::optional<ExponentialMovingAverage::Applied> averaged;

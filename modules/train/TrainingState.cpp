@@ -163,6 +163,8 @@ const CheckpointPart& part_of(const TrainingState& state, const std::string& fil
 }  // namespace
 
 void broadcast(TrainingState& state, const Communicator& communicator, int root) {
+  // Three parts: all values as bytes, the layout of the tensors, and then the tensors themselves, for which every rank
+  // has made room by then: a broadcast goes into memory of equal types and strides.
   const bool is_root = communicator.rank() == root;
   const std::string values = communicator.broadcast(is_root ? pack(state) : std::string(), root);
   const std::string layout = communicator.broadcast(is_root ? pack_layout(state.parts) : std::string(), root);
@@ -204,6 +206,7 @@ CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts&
     check_matches(part.tensors, file);
     found.push_back({part.file, {}});
     for (const NamedTensor& entry : part.tensors)
+      // Views of the mapped file: nothing is read before copy_into() takes it to where it belongs.
       if (file.contains(entry.name)) found.back().tensors.push_back({entry.name, file.view(entry.name)});
   }
   return found;

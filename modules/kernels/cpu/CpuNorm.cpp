@@ -73,6 +73,7 @@ variable_list backward_of(const at::Tensor& dy, const variable_list& saved, cons
   const NormCoefficients<Compute<S>> norm(statistics, weight, saved[2], activation);
   const Images<S> images(x);
   const S *dvalues = values_of<S>(dy), *values = values_of<S>(x);
+  // With frozen statistics the gradient of x needs no sums: a pass over both tensors is saved where only x wants one.
   const bool needs_sums = needs.weight || needs.bias || statistics.follows_batch();
   const NormGradient<Compute<S>> gradient(
       needs_sums ? images.gradient_sums(dvalues, values, norm) : GradientSums(statistics.channels()), statistics,
@@ -99,6 +100,7 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
     });
     context->save_for_backward({x, weight, bias, statistics});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    // Not owned: the reducer belongs to the network's context and lives longer than any graph.
     context->saved_data["reducer"] = saved_value(norm_context->reducer);
     context->saved_data["adds"] = residual.has_value();
     return y;

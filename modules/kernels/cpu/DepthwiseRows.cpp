@@ -14,6 +14,7 @@ constexpr std::int64_t kFilterSize = 9;
 // [channels, 9] -> [9, channels]
 template <typename S>
 at::Tensor filter_of(const Depthwise<S>& layer) {
+  // So that the channels of one tap are neighbours, as those of a pixel are: one vector load for each.
   return layer.weight.view({layer.channels, kFilterSize}).t().contiguous();
 }
 
@@ -55,6 +56,8 @@ class BackwardPart {
     input_.start(layer_.x + image * size_in);
     next_ = 0;
     Band band(layer_.width, layer_.height);
+    // Output row r reads input rows up to stride * r + 1, and the input rows that are finished after it are reached by
+    // output row r + 1 at most: with gradients one row ahead both rings hold what is needed.
     for (std::int64_t row = 0; row < layer_.height_out(); ++row) {
       fill_gradients(row + 1, g + image * size_out, y + image * size_out);
       if (wanted_ != Gradients::of_input)
@@ -143,6 +146,8 @@ DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, con
   const std::int64_t size = kFilterSize * layer.channels, num_parts = std::max<std::int64_t>(1, partition.num_parts());
   const std::int64_t num_sums = layer.before && wanted != Gradients::of_weight ? layer.channels : 0;
   auto dfilters = Scratch<C>::zeros(num_parts * size);
+  // One filter gradient and one set of sums a part, added in the order of parts: no locks, and the same bits with any
+  // number of threads (Partition).
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
     BackwardPart<S> worker(layer, gradient, filter.const_data_ptr<Compute<S>>(), wanted, sums[part]);

@@ -30,6 +30,7 @@ void gemm(const char* op_b, int m, int n, int k, const double* a, int lda, const
 
 void brgemm(const float* a, const float* b, std::int64_t rows, std::int64_t k, std::int64_t n, Accumulate accumulate,
             float* c) {
+  // oneDNN's batch-reduce kernel with a batch of one: it generates code for the shape once and keeps it.
   at::native::cpublas::brgemm(rows, n, k, k, n, n, accumulate == Accumulate::yes, a, b, c, /*is_vnni=*/false);
 }
 
@@ -48,6 +49,7 @@ void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::in
               GemmLibrary library) {
   if constexpr (std::is_same_v<T, float>)
     if (library == GemmLibrary::onednn) return brgemm(a, b, rows, k, n, accumulate, c);
+  // BLAS counts in ints, which blocks that fit into the cache never exceed.
   const int columns = static_cast<int>(n), inner = static_cast<int>(k);
   gemm("N", columns, static_cast<int>(rows), inner, b, columns, a, inner, T(accumulate == Accumulate::yes ? 1 : 0), c);
 }

@@ -28,6 +28,8 @@ at::MemoryFormat layout_of(const at::Tensor& x) {
 at::Tensor in_layout(const at::Tensor& x, at::MemoryFormat layout) {
   const bool to_rows = layout == at::MemoryFormat::ChannelsLast;
   const at::MemoryFormat other = to_rows ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+  // Between [C, H W] and [H W, C] an image is transposed as a matrix, by blocks that fill cache lines; ATen's copy
+  // walks one of the two with large steps.
   if (x.is_contiguous(layout) || !x.is_contiguous(other)) return x.contiguous(layout);
   at::Tensor y = at::empty(x.sizes(), x.options(), layout);
   const std::int64_t channels = x.size(1), size = x.size(2) * x.size(3);

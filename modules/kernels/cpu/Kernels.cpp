@@ -8,6 +8,8 @@ namespace {
 
 template <typename S>
 const CpuKernels<S>& kernels() {
+  // The same text is compiled once for each instruction set (Kernels*.cpp), all of it in unnamed namespaces: of
+  // functions with one name the linker would keep one, perhaps that with instructions which this CPU does not have.
   static const CpuKernels<S> value = [] {
     const char* const limit = std::getenv("ATEN_CPU_CAPABILITY");  // NOLINT(concurrency-mt-unsafe): nothing sets it
     return best_kernels<S>(limit == nullptr ? "" : limit);
@@ -20,6 +22,7 @@ const CpuKernels<S>& kernels() {
 template <typename S>
 CpuKernels<S> best_kernels(std::string_view limit) {
   if (limit == "default") return InstructionSet<S>::baseline();
+  // Every feature that the compiler was allowed to use for that source, not the vector units alone.
   if (limit != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("fma") && cpu_has_f16c())

@@ -9,6 +9,7 @@ namespace {
 // Calls body(channel, offset of its plane), image by image so that memory is read in order.
 template <typename Body>
 void for_planes(const PlaneShape& shape, const Body& body) {
+  // By channels: each thread has the moments and sums of its own, and the order of images is that of the memory.
   Partition(shape.channels, 1).for_each([&](std::int64_t, std::int64_t first, std::int64_t end) {
     for (std::int64_t image = 0; image < shape.images; ++image)
       for (std::int64_t channel = first; channel < end; ++channel)
@@ -24,6 +25,7 @@ PlaneAffine<T> affine_of(const NormCoefficients<T>& norm, std::int64_t channel) 
 // Moments of one more plane of a channel (Chan, Golub and LeVeque 1979).
 void join_plane(ChannelMoments& moments, std::int64_t channel, double planes_before, double size, double mean,
                 double squares) {
+  // ChannelMoments::join() for one channel and equal counts: n = planes_before * size, m = size.
   const double difference = mean - moments.mean[channel], share = 1.0 / (planes_before + 1.0);
   moments.mean[channel] += difference * share;
   moments.deviation_squares[channel] += squares + difference * difference * planes_before * size * share;

@@ -38,6 +38,7 @@ void move_running(const ChannelMoments& moments, const NormTensors& norm) {
   T* mean = norm.running_mean.mutable_data_ptr<T>();
   T* variance = norm.running_var.mutable_data_ptr<T>();
   for (std::size_t c = 0; c < moments.mean.size(); ++c) {
+    // As PyTorch: normalised with the biased variance, tracked with the unbiased one.
     const double unbiased = moments.deviation_squares[c] / (moments.count - 1.0);
     mean[c] = static_cast<T>((1.0 - kNormMomentum) * mean[c] + kNormMomentum * moments.mean[c]);
     variance[c] = static_cast<T>((1.0 - kNormMomentum) * variance[c] + kNormMomentum * unbiased);
@@ -57,6 +58,8 @@ void track(const ChannelMoments& moments, const NormTensors& norm) {
 
 void ChannelMoments::join(double other_count, const double* other_mean, const double* other_squares) {
   if (other_count == 0) return;
+  // With n, m values of means a, b: the mean of all is a + (b - a) m / (n + m), and the squares grow by
+  // (b - a)^2 n m / (n + m). Nothing large is subtracted from something large, as with sums of squares.
   const double total = count + other_count, share = other_count / total;
   for (std::size_t c = 0; c < mean.size(); ++c) {
     const double difference = other_mean[c] - mean[c];
@@ -124,6 +127,10 @@ NormGradient<T>::NormGradient(const GradientSums& sums, const NormStatistics& st
       mean(statistics.channels()),
       weight(at::empty_like(norm_weight)),
       bias(at::empty_like(norm_weight)) {
+  // With f = weight / deviation and d = x - mean: dx = f (g - mean(g) - d / deviation^2 mean(g d)), so that scale = f,
+  // slope = -f / deviation^2 mean(g d), offset = -f mean(g). The means are over the values of all replicas; with
+  // running statistics both are left out. The gradients of weight and bias are this replica's: they are all-reduced
+  // with all others.
   const std::size_t channels = scale.size();
   const double *mean_values = statistics.mean(), *inverse_deviation = statistics.inverse_deviation();
   at::Tensor flat = doubles(static_cast<std::int64_t>(2 * channels));

@@ -24,6 +24,7 @@ std::int64_t row_bytes(const Pointwise<S>& layer) {
 template <typename S>
 class WideBlocks {
   using C = Compute<S>;
+  // For float32 and float64 nothing is copied: products are computed where they are stored.
   static constexpr bool kInPlace = std::is_same_v<S, C>;
 
  public:
@@ -75,6 +76,8 @@ class BackwardPart {
 
   void run(const S* dy, const S* y, const S* residual, S* dx, std::int64_t row, std::int64_t count) {
     const std::int64_t in = layer_.in(), out = layer_.out();
+    // The gradient behind the layer is made block by block and used twice while it is in the cache: for the weight (d^T
+    // x) and for the input (d W). As a whole it never exists.
     row_kernels<S>().input_gradient_wide(dy + row * out, y + row * out, count, out, gradient_.view(), doutput_.data());
     if (wanted_ != Gradients::of_input)
       add_transposed_matmul(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
@@ -107,6 +110,7 @@ template <typename S>
 void pointwise_forward(const Pointwise<S>& layer, S* y, ChannelMoments* moments) {
   using C = Compute<S>;
   const std::int64_t in = layer.in(), out = layer.out();
+  // Transposed once for all blocks, since products want [in, out].
   Scratch<C> weight(layer.weight.numel());
   transpose(layer.weight.template const_data_ptr<C>(), out, in, weight.data());
   const Partition partition(layer.rows, kSmallestPart);
@@ -134,6 +138,7 @@ PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, co
   const std::int64_t size = wanted == Gradients::of_input ? 0 : layer.weight.numel(),
                      num_parts = std::max<std::int64_t>(1, partition.num_parts());
   const std::int64_t num_sums = layer.before && wanted != Gradients::of_weight ? layer.in() : 0;
+  // A gradient of the weight for each part, added in their order: as large as the weight, but no thread waits.
   auto dweights = Scratch<C>::zeros(num_parts * size);
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kThreads = 256, kWarpsOfBlock = kThreads / kWarp;
 constexpr int kMomentsOfThread = kMomentBlock / kWarp;
+// Tensors are named in the launch, as parameters: a table in device memory would need a copy, and a wait for it, in
+// each step. Updates of a model of hundreds of tensors are a few launches.
 constexpr int kMostItems = 64;  // in the 4096 bytes of a kernel's parameters
 constexpr std::int64_t kMostBlocksOfItem = 1024;
 
@@ -50,6 +52,7 @@ __device__ __forceinline__ float decoded(const MomentRow& moments, const Dynamic
 /// \param size values of the block
 __device__ void encode(const MomentRow& moments, const DynamicMap& map, const OwnMoments& own, std::int64_t block,
                        std::int64_t size) {
+  // All lanes come here, also those without a value of a short block: a reduction waits for the whole warp.
   const Warp warp;
   const float scale = warp.reduce(own.largest, Larger()), inverse = inverse_of_scale(scale);
 #pragma unroll
@@ -68,6 +71,7 @@ __device__ void step_block(const AdamwItem<S>& item, const AdamwRow& step, const
   OwnMoments moments, squares;
 #pragma unroll
   for (int i = 0; i < kMomentsOfThread; ++i) {
+    // Neighbouring lanes take neighbouring values in each round, so that a warp reads and writes whole lines.
     const int place = Warp().lane() + i * kWarp;
     if (place >= size) continue;
     const std::int64_t at = block * kMomentBlock + place;
@@ -99,6 +103,7 @@ __device__ void step_with_floats(const AdamwItem<S>& item, const AdamwFactors& f
 
 template <typename S>
 __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamwItems<S> items, AdamwRow step) {
+  // The skipping of a step whose gradients overflowed: decided on the device, so that the host never waits for it.
   if (step.found_inf != nullptr && *step.found_inf != 0.0F) return;
   AdamwFactors factors = step.factors;
   factors.rate = step.rates[0];

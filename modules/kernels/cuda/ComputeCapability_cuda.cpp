@@ -7,6 +7,7 @@
 namespace multicard {
 
 int compute_major_of(c10::Device device) {
+  // One attribute, which the runtime has at hand; asking for all properties of a device takes a millisecond.
   const int index = device.has_index() ? static_cast<int>(device.index()) : c10::cuda::current_device();
   int major = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index));

@@ -8,6 +8,7 @@ namespace multicard {
 namespace {
 
 rows::AdamwRow row_of(const AdamwStep& step) {
+  // Addresses on the device, where dynamic_maps_on() has put the bytes of two maps; the host only passes them on.
   const auto map = [&](int i) { return static_cast<const DynamicMap*>(step.maps.select(0, i).const_data_ptr()); };
   return {step.factors, step.rates.const_data_ptr<float>(),
           step.found_inf.defined() ? step.found_inf.const_data_ptr<float>() : nullptr, map(0), map(1)};

@@ -18,11 +18,13 @@ rows::Nf4Tables made_tables() {
 }
 
 const rows::Nf4Tables& nf4_tables() {
+  // About a kilobyte, which goes with each launch as a parameter: no device memory has to be filled first.
   static const rows::Nf4Tables tables = made_tables();
   return tables;
 }
 
 rows::Nf4Codes codes_of(const Nf4Matrix& matrix, std::int64_t first) {
+  // Nested scales stay those of the matrix: 256 blocks share one, so that the number of the first block is needed, too.
   const std::int64_t begin = first * matrix.columns, block = begin / kNf4Block;
   rows::Nf4Codes codes{
       matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2, nullptr, nullptr, nullptr, matrix.nested_offset, block};

@@ -37,6 +37,7 @@ bool has_cuda_token_kernels(const at::Tensor& x) {
 }
 
 CudaNormed cuda_add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
+  // Without `delta` the stream is x as a view: what an autograd function returns must not be its input itself.
   const at::Tensor factors = kernel_weight(weight, x);
   CudaNormed result{delta.defined() ? at::empty_like(x) : x.view_as(x), at::empty_like(x),
                     at::empty({x.size(0), 1}, x.options().dtype(at::kFloat))};
@@ -77,6 +78,7 @@ at::Tensor cuda_norm_weight_gradient(const at::Tensor& dnormed, const at::Tensor
     return rows::launch_norm_weight_gradient(read<S>(dnormed), read<S>(stream), read<float>(scale), stream.size(0),
                                              stream.size(1), write<float>(partial), queue);
   });
+  // The second stage of a sum without atomics, in an order that depends on the shape alone.
   return partial.sum({0});
 }
 

@@ -10,6 +10,8 @@
 namespace multicard::rows {
 namespace {
 
+// A row has one scale, so one group of threads must see all of it: a warp for the few weights of a group, a block for
+// the thousands of activations of a token. The packs it read are kept for the second pass.
 constexpr int kWarpsOfBlock = 8, kGroupThreads = kWarp * kWarpsOfBlock, kTokenThreads = 512;
 
 /// A warp takes a group of weights, which are few.
@@ -60,6 +62,7 @@ cudaError_t with_width_of_group(std::int64_t size, std::initializer_list<const v
 
 template <typename S>
 cudaError_t launch_fake_int4(const S* weights, std::int64_t groups, std::int64_t size, S* y, cudaStream_t stream) {
+  // A grid without blocks is an error to CUDA, not an empty launch.
   if (groups == 0) return cudaSuccess;
   return with_width_of_group<S>(size, {weights, y}, [&](auto width) {
     return launch(fake_int4_kernel<width(), S>, blocks_for_groups(groups), kGroupThreads, stream, weights, groups, size,

@@ -54,6 +54,7 @@ struct Int4Decoder {
   const Int4Codes& codes;
 
   __device__ float scale(std::int64_t at) const { return codes.scales[at / codes.group_size]; }
+  // Two's complement of four bits: flipping the sign bit and subtracting it extends the sign.
   __device__ float value(int code) const { return static_cast<float>((code ^ 8) - 8); }
 };
 
@@ -67,6 +68,7 @@ __device__ void decode(const Decoder& decoder, std::int64_t count, S* values) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * kWidth;
   for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kWidth; at < count;
        at += step) {
+    // One scale for the pack: its width divides the block of 64 or the group, and it begins at a multiple of the width.
     const float scale = decoder.scale(at);
     if constexpr (kWidth == 1) {
       const int code = code_of(decoder.codes.packed[at / 2], static_cast<int>(at % 2));
@@ -86,6 +88,7 @@ template <int kWidth, typename S>
 __global__ void __launch_bounds__(kThreads) nf4_values_kernel(Nf4Parts<S> parts, Nf4Tables tables) {
   const Nf4Part<S>& part = parts.parts[blockIdx.y];
   if (static_cast<std::int64_t>(blockIdx.x) * kThreads * kWidth >= part.count) return;  // blocks of a larger part
+  // Blocks that have left did so as a whole: no thread of this one is missing at the barrier in fill().
   __shared__ NearTables near;
   near.fill(tables, part.codes.absmax == nullptr);
   decode<kWidth>(Nf4Decoder{part.codes, near}, part.count, part.values);
@@ -119,6 +122,8 @@ template <typename S>
 cudaError_t launch_nf4_values(const Nf4Part<S>* parts, std::int64_t count, const Nf4Tables& tables,
                               cudaStream_t stream) {
   constexpr int kFull = kAlignment / sizeof(S);
+  // One width for all parts, since they share launches. Matrices of models have it; odd ones take the slow way
+  // together.
   const bool has_packs = std::all_of(parts, parts + count, [](const Nf4Part<S>& part) {
     return part.count % kFull == 0 && are_aligned({part.codes.packed, part.values});
   });

@@ -8,6 +8,8 @@
 
 namespace multicard::rows {
 
+// A softmax in one pass over the logits: each thread keeps (largest, sum of exp(logit - largest)) of its own, and pairs
+// are merged by scaling the sum of the smaller largest. Merging is associative, so a block reduces pairs like numbers.
 __device__ __forceinline__ Exponentials from_lane(const Exponentials& value, int mask) {
   return {from_lane(value.max, mask), from_lane(value.sum, mask)};
 }
@@ -52,6 +54,8 @@ __global__ void norm_weight_gradient_kernel(const S* dnormed, const S* stream, c
                                             std::int64_t num_rows, std::int64_t size, float* partial) {
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth;
   if (column >= size) return;
+  // Two stages instead of atomic additions: the rows of a part are added in order here, the parts afterwards, so that
+  // equal inputs give equal bits.
   const std::int64_t part = blockIdx.y, first = part * kRowsOfPart, rest = num_rows - first;
   norm_weight_gradient<kWidth>(dnormed + first * size + column, stream + first * size + column, scale + first,
                                rest < kRowsOfPart ? rest : kRowsOfPart, size, partial + part * size + column);
@@ -104,6 +108,7 @@ __global__ void __launch_bounds__(kLoopThreads) dropout_kernel(Dropout dropout, 
 
 template <typename S, typename P>
 cudaError_t launch_add_norm(const NormRow<S, P>& first, std::int64_t num_rows, cudaStream_t stream) {
+  // A grid without blocks is an error to CUDA, not an empty launch.
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(first.size, {first.x, first.delta, first.weight, first.stream, first.normed}, [&](auto width) {
     return launch(add_norm_kernel<width(), S, P>, blocks_for(num_rows), threads_for<width()>(first.size, kNormThreads),
@@ -158,6 +163,7 @@ template <typename S>
 cudaError_t launch_rope(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
                         const float* cos, const float* sin, float direction, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
+  // Rows lie inside a wider matrix (queries, keys and values side by side): each must begin on 16 bytes for packs.
   const std::int64_t steps_of_pack = row_stride * sizeof(S) % kAlignment == 0 ? dim / 2 : 1;
   return with_width<S>(steps_of_pack, {x, cos, sin}, [&](auto width) {
     return launch(rope_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(heads * dim / 2, kLoopThreads),
