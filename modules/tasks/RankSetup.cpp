@@ -12,6 +12,7 @@ ComputeSettings::ComputeSettings(const RunOptions& options, const Communicator& 
       before_(compute_switches()) {
   if (Watchdog* watchdog = communicator_.watchdog()) {
     watchdog->set_limit(options.run.timeout_s);
+    // No step yet: a time-out while the run is built must not name a step of the run before it.
     watchdog->set_step(-1);
   }
   num_threads_ = set_compute_threads(std::nullopt, topology);
