@@ -15,6 +15,7 @@ namespace multicard {
 namespace {
 
 /// Sizes that a cache has room for from the start.
+/// The longer one is at most as long as the model's positions, which a text must not exceed.
 MeasuredSizes sizes_for(const Llama& network) {
   const std::int64_t small =
       std::min<std::int64_t>(network.device().is_cuda() ? 128 : 32, network.config().max_positions / 2);
@@ -35,6 +36,7 @@ KvCache empty_cache(Llama& network, std::int64_t count) {
 }
 
 /// Two texts, as they are put together again after attention.
+/// With one text alone the network skips the step that puts texts together, and its allocations would be missing here.
 MeasuredPair measured_reading(Llama& network) {
   const SizedWork work = [&](std::int64_t count) {
     const std::int64_t half = count / 2;
@@ -43,6 +45,8 @@ MeasuredPair measured_reading(Llama& network) {
     for (KvCache& cache : *caches)
       cache = empty_cache(network, count - half);
     return [&network, tokens, caches, half, count] {
+      // The caches have their room already: what a pass allocates must not contain the keys and values, which peak()
+      // counts exactly.
       const std::array<Continued, 2> sequences{Continued{&caches->front(), half},
                                                Continued{&caches->back(), count - half}};
       network.next_logits(tokens, sequences);
@@ -65,11 +69,13 @@ MeasuredPair measured_continuing(Llama& network) {
 }
 
 std::int64_t bytes_of_token(Llama& network) {
+  // One token gets the smallest room there is; its bytes are spread evenly over the tokens of that room.
   return empty_cache(network, 1).bytes() / KvCache::room_for(1, 1);
 }
 
 /// As they are multiplied, and in float32 where that is wider.
 std::int64_t logits_of_text(const LlamaConfig& config, std::int64_t bytes_per_token) {
+  // A token holds 2 (key and value) x layers x kv_size elements, which gives the bytes of one.
   const std::int64_t element = bytes_per_token / (2 * config.num_layers * config.kv_size());
   return config.vocabulary_size * (element < 4 ? element + 4 : element);
 }
@@ -84,6 +90,8 @@ AnswerMemory::AnswerMemory(Llama& network)
       continuing_(measured_continuing(network)) {}
 
 /// A layer's keys or values are copied into the larger room while those of before are still there.
+/// Room at least doubles when it is outgrown (KvCache), so that the old room is at most half of the new one. Layers and
+/// texts grow one after another: only one such copy exists at a time, and the largest counts.
 std::int64_t AnswerMemory::longest_caches(std::span<const std::int64_t> prompts, std::int64_t max_new) const {
   std::int64_t tokens = 0, outgrown = 0;
   for (const std::int64_t prompt : prompts) {
@@ -94,6 +102,8 @@ std::int64_t AnswerMemory::longest_caches(std::span<const std::int64_t> prompts,
   return tokens * bytes_per_token_ + outgrown * bytes_per_token_ / (2 * num_layers_);
 }
 
+// generate() holds most at one of two moments: when the prompts are read together, whose caches are short but whose
+// activations grow with all of their tokens, or at the last token, whose caches are as long as they get.
 std::int64_t AnswerMemory::peak(std::span<const std::int64_t> prompts, std::int64_t max_new) const {
   if (prompts.empty()) return 0;
   const auto num_texts = static_cast<std::int64_t>(prompts.size());

@@ -36,6 +36,7 @@ std::vector<TokenId> Prompter::encode_raw(const std::string& prompt) const {
   return tokenizer_->encode(prompt, SpecialTokens::add);
 }
 
+// Only an end of turn that is one token can end an answer by its id: generation compares single tokens.
 std::vector<std::int64_t> Prompter::end_ids() const {
   std::vector<std::int64_t> ids(tokenizer_->end_ids().begin(), tokenizer_->end_ids().end());
   // A base model may have learnt a template whose end of a turn its own files do not know as an end.
@@ -90,6 +91,8 @@ std::vector<Answer> answers(Llama& network, const Prompter& prompter, const Enco
   std::vector<std::vector<std::int64_t>> ids;
   for (const std::vector<TokenId>& prompt : prompts)
     ids.emplace_back(prompt.begin(), prompt.end());
+  // Decoding token by token costs time on every token of every answer; without a viewer or stop strings it is left out,
+  // and the answer is decoded once at its end.
   const bool is_watched = show || !options.stops.empty();
   std::vector<GrowingText> texts(prompts.size(),
                                  {{prompter.tokenizer(), DecodeSpecial::skip}, StopText(options.stops), {}});
@@ -105,6 +108,7 @@ std::vector<Answer> answers(Llama& network, const Prompter& prompter, const Enco
     const std::string rest = texts[number].finish();
     if (show) show(number, rest);
     const std::vector<TokenId> written(all[number].tokens.begin(), all[number].tokens.end());
+    // The text up to the stop string is what was shown; the ids include the tokens of the stop string itself.
     if (texts[number].stop.stopped())
       found.push_back({all[number].tokens, texts[number].text, Finish::stopped});
     else
@@ -126,6 +130,8 @@ std::int64_t greedy_answer_bytes(const AnswerMemory& memory, const EncodedPrompt
   return most;
 }
 
+// Groups are cut by position and not by length: which prompts share a batch decides the last bits of the sums, and the
+// answers must be the same on any number of ranks (answering_rank()).
 std::vector<std::string> greedy_answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
                                         std::int64_t max_new) {
   AnswerOptions options;

@@ -75,6 +75,8 @@ std::int64_t GenerationEvaluation::answer_bytes() const {
   return *answer_bytes_;
 }
 
+// The table of angles grows to the longest position and is kept. It is made before the measurement so that it counts
+// among what lasts, not as work of an answer.
 std::int64_t GenerationEvaluation::measured_answer_bytes() const {
   const EncodedPrompts own = own_prompts(), asked = questions_ ? questions_->prompts() : EncodedPrompts();
   if (own.empty() && asked.empty()) return 0;
@@ -95,6 +97,8 @@ std::vector<std::string> GenerationEvaluation::answer_prompts() const {
   const auto rank_of = [&](std::size_t i) {
     return answering_rank(static_cast<std::int64_t>(i), communicator_.size());
   };
+  // Ranks generate for different times, minutes apart: they meet where waiting has no time-out. The broadcasts then run
+  // through the prompts in one order on all ranks.
   std::vector<std::string> answers;
   agreed_after_long_work(communicator_,
                          [&] { answers = greedy_answers(network_, prompter_, own_prompts(), max_new_); });

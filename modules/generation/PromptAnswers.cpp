@@ -71,6 +71,8 @@ void PromptAnswers::add_to(RunSummary& summary) const {
     summary.tables[kAnswers] = table();
 }
 
+// By text and not by place: where the deck has other prompts now, a prompt that is new has no answer from before the
+// first step, and its cell stays empty.
 void PromptAnswers::resume(const std::map<std::string, Table>& tables) {
   const auto found = tables.find(kAnswers);
   if (found == tables.end() || generation_evaluation_ == nullptr) return;

@@ -58,6 +58,8 @@ bool is_sign(std::string_view text, std::size_t at) {
   return !std::isalnum(static_cast<unsigned char>(before)) && before != ')' && before != '.';
 }
 
+// GSM8K's answers write 1,234 and $18: without these two characters the number stays in one piece. A list "1,2,3"
+// becomes one number too, which is the price; the last number of an answer is rarely part of one.
 std::vector<std::string> numbers_in(std::string_view text) {
   std::string plain(text);
   std::erase_if(plain, [](char c) { return c == ',' || c == '$'; });
@@ -79,6 +81,8 @@ std::optional<std::string> marked_number(std::string_view text) {
 
 }  // namespace
 
+// Numbers are compared as texts in their shortest notation: 18.00 and 018 equal 18, and the rounding of doubles, which
+// large numbers would need, decides nothing.
 std::optional<std::string> final_number(std::string_view text) {
   if (auto marked = marked_number(text)) return marked;
   const std::vector<std::string> all = numbers_in(text);

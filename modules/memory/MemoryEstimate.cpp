@@ -41,16 +41,20 @@ std::string MemoryEstimate::text() const {
                      part("gaps between blocks", gaps), bytes(loader), part("checkpoint copies", copies));
 }
 
+// A tenth: the 7 % that were measured, and some room.
 std::int64_t gaps_between(std::int64_t bytes) {
   return bytes / 10;
 }
 
 StageBytes with_rounding(StageBytes bytes) {
+  // A 32nd (3.1 %) covers the 2.2 % that were measured; tensors that last are few and large, and are counted without
+  // it.
   for (std::int64_t& part : bytes.by_stage)
     part += part / 32;
   return bytes;
 }
 
+// Bisection; the number of calls is logarithmic, as each may run the extrapolation over all allocations of a pass.
 std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
   std::int64_t fitting = 0;
   while (fitting < most) {
@@ -74,6 +78,8 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
   return divisors;
 }
 
+// What exceeds the memory decides what helps. A smaller micro-batch shrinks training alone; where training fits and an
+// evaluation or an answer does not, the message must name the keys of those.
 EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch) {
   if (estimate.answers > 0 && estimate.on_device() - estimate.answers <= available)  // no other training helps
     return EnvironmentError(fmt::format("answering would need {}", estimate.text()),

@@ -52,6 +52,7 @@ auto with_device_errors(const RankMemory& memory, Body&& body) {
 }
 
 /// After passes over few rows.
+/// Peaks are reset too: they are recorded against the prediction, and trial passes are not part of the run.
 void forget_trials(at::Device device) {
   release_cached_device_memory(device);  // of odd sizes
   reset_peak_device_memory(device);
@@ -71,6 +72,8 @@ MemoryEstimate estimate_of_rank(TrainingSetup& setup, MemoryGaps gaps) {
 }
 
 /// The place of the largest divisor that fits this rank; 0 where none does.
+/// Place 0 is the divisor 1, which is tried even where it is predicted not to fit: there is nothing smaller to choose,
+/// and estimate_memory() refuses the run afterwards with its reasons.
 std::int64_t largest_fitting(RankMemory& memory, const std::vector<std::int64_t>& divisors) {
   return with_device_errors(memory, [&] {
     const auto fits = [&](std::int64_t number) {
@@ -96,6 +99,8 @@ MemoryEstimate estimate_memory(TrainingSetup& setup, MemoryGaps gaps) {
   return agreed(setup.communicator, [&] { return estimate_of_rank(setup, gaps); });
 }
 
+// run.micro_batch is one number for all ranks: the smallest of what each of them can hold. The divisors are those of
+// the largest shard, so that every rank has the same list and a place in it means the same.
 std::string choose_micro_batch(TrainingSetup& setup) {
   const Communicator& communicator = setup.communicator;
   const std::int64_t share = setup.strategy->largest_shard(setup.data().rows_in(0));

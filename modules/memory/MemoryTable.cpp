@@ -106,6 +106,8 @@ std::string row_text(const std::string& what, const std::vector<Column>& columns
 
 }  // namespace
 
+// Collectives come in a fixed order on all ranks: the agreed measurement, then one all-gather of equally many numbers.
+// Which lines and columns are worth printing is decided afterwards, from what all ranks hold.
 std::vector<std::string> memory_table(TrainingSetup& setup, const MemoryEstimate& estimate) {
   RankMemory memory(setup);
   const std::int64_t at_once = memory.at_once();

@@ -39,6 +39,8 @@ RunOptions with_equal_layers(RunOptions options) {
 }
 
 /// How many weights the adapters of `options` have more than those of `equal`, over all layers of the model.
+/// LoRA adds rank x (inputs + outputs) weights to a layer. The network is made on the meta device, where shapes cost no
+/// memory: the whole model need not fit for its adapters to be counted.
 std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
   const Llama network(LlamaConfig::read(options.model.path), at::kFloat, at::kMeta);
   std::map<std::string, at::Tensor> weights;
@@ -98,6 +100,8 @@ class FewLayers {
 };
 
 /// The value of many layers, from those of one and two.
+/// One layer measures the layer and the ends (embedding, output layer) together; the difference of two and one is a
+/// layer alone.
 std::int64_t continued(std::int64_t one, std::int64_t two, std::int64_t num_layers) {
   return num_layers == 1 ? one : two + (num_layers - 2) * (two - one);
 }
@@ -120,6 +124,8 @@ MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, s
 
 }  // namespace
 
+// What the allocator holds beyond the known parts is `other`. The optimizer's state and the buffers of communication
+// are in the estimate but are not allocated here, and so are taken out of the difference.
 MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num_ranks)
     : options_(options),
       device_(device),
@@ -170,6 +176,8 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
   estimate.batches = input.device;
 }
 
+// A layer's workspace in backward is given back before the layer below begins, and so is not multiplied: each further
+// layer only adds what it keeps for backward.
 MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
   const std::int64_t width = length * (options_.method.is_preference() ? 2 : 1), tokens = rows * width;
   const WorkSize size{tokens, tokens, chunk_};

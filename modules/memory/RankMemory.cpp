@@ -28,6 +28,8 @@ std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
 }
 
+// In elements of the largest bucket, n. One rank rounds a bucket of 16 bits: 2n bytes. NCCL with N ranks holds the
+// rounded bucket and what the other ranks send of it, 2n each, and this rank's float32 sum of its part, 4n / N.
 std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
                                  const SummingRanks& ranks) {
   std::int64_t largest = 0;
@@ -65,6 +67,7 @@ MemoryEstimate RankMemory::lasting() const {
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
     for (const CheckpointPart& part : setup_.parts())
       estimate.copies += bytes_of(tensors_of(part.tensors));
+  // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
   estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device.device) - known);
   estimate.communication = communication_bytes(
@@ -74,6 +77,7 @@ MemoryEstimate RankMemory::lasting() const {
 }
 
 /// Norm and clipping of gradients, which are zeroed before a step.
+/// prepare_update() changes gradients alone, and neither weights nor the optimizer's state: the trial leaves no trace.
 std::int64_t RankMemory::update_bytes() {
   if (update_bytes_) return *update_bytes_;
   const StepStatus status(setup_.device.device);
@@ -106,12 +110,15 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   return work.total() + (setup_.device.gpu ? input.device : input.host);
 }
 
+// Never the last micro-batch: that one would start the all-reduce of full buckets, on this rank alone.
 Backward RankMemory::backward() {
   return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
 }
 
 /// Finishing a batch, a pass over a part of it, the update, evaluation and answers follow each other: the largest
 /// counts.
+/// Each of them is counted only by what it exceeds the ones before, so that the sum of the parts is the largest of
+/// them.
 MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, std::int64_t evaluation) {
   if (const std::int64_t update = update_bytes(); update > work.total()) {
     work = {};
@@ -142,6 +149,9 @@ std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, 
 
 /// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
 /// memory, of which the copies are taken off first.
+/// On a GPU what the allocator has reserved is this rank's already; the driver knows only what is left for all
+/// processes. On CPUs what tensors hold now is added, because the estimate counts them again. The root's copies of a
+/// checkpoint are its alone: they are not divided by the number of ranks.
 std::int64_t RankMemory::available(const MemoryEstimate& estimate) const {
   const DeviceChoice& device = setup_.device;
   if (device.gpu) return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;

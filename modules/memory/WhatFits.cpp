@@ -24,6 +24,8 @@ constexpr std::int64_t kMostRows = 1024;  ///< more are as good as any
 constexpr const char* kNothing = "  nothing fits: lower data.max_length, or use a smaller model or more memory";
 
 /// The largest size of groups up to the deck's that a model's layers can have.
+/// Groups run along a layer's inputs, which are the hidden size, the size of the MLP or that of all queries: a group
+/// must divide their greatest common divisor, and be even, as two values of 4 bits share a byte.
 std::int64_t fitting_group(std::int64_t wanted, const LlamaConfig& config) {
   const std::int64_t inputs = std::gcd(std::gcd(config.hidden_size, config.intermediate_size), config.query_size());
   std::int64_t group = std::min(wanted, inputs);
@@ -116,6 +118,8 @@ std::string change_to(const Choice& choice, const RunOptions& options, std::int6
 }
 
 /// Whether it would do what the deck is for, and in less memory where it is another method.
+/// A suggestion must keep the purpose (supervised or preferences, quantisation-aware or not); it may only replace full
+/// tuning by adapters, or a base in 16 bits by one in 4.
 bool stands_for(const Choice& choice, const RunOptions& deck) {
   if (deck.model.activation_checkpointing && !choice.checkpointing) return false;
   const MethodOptions &now = deck.method, other = with_method(deck, choice.method).method;

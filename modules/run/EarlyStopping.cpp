@@ -19,8 +19,10 @@ constexpr const char* kLastStep = "early_stopping_last_step";
 }  // namespace
 
 void EarlyStopping::note(std::int64_t step, double score) {
+  // A resumed run may evaluate the step of its checkpoint again, which must not use up patience.
   if (step <= last_step_) return;
   last_step_ = step;
+  // A first score of NaN would stay the best, as all comparisons with it are false, and so would an infinite one.
   if (std::isfinite(score) && (!best_ || score > *best_ + min_delta_)) {
     best_ = score;
     best_step_ = step;

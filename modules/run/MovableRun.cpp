@@ -33,6 +33,9 @@ void agreed_with_others(const Communicator& all, const Communicator* group, cons
 
 }  // namespace
 
+// Order: (1) all ranks agree whether there is a run and who its root is; (2) its ranks alone collect, the others wait
+// without a limit; (3) the state is broadcast to all ranks; (4) only then is the old run destroyed. A failure in (1) to
+// (3) leaves the run where it is, able to train.
 void MovableRun::take_state() {
   all_.idle_barrier();  // ranks without the run wait here while the others train
   const int root = all_.allreduce(run_ && run_->is_root() ? all_.rank() : -1, ReduceOp::max);
@@ -55,6 +58,8 @@ void MovableRun::take_state() {
   state_ = std::move(state);
 }
 
+// The underlying object is compared, not the ranks: NCCL is bound to one communicator, and another one over the same
+// ranks would not match it.
 MovableRun::KeptCollectives* MovableRun::known_collectives(const Communicator& communicator) {
   const auto is_same = [&](const Communicator& other) {
     if (communicator.is_null() || other.is_null()) return communicator.is_null() && other.is_null();
@@ -90,6 +95,8 @@ RunResult MovableRun::finish(StopMonitor* stop) {
   return run->finish(stop);
 }
 
+// Collectives are released in the order in which they were made, before the vector is cleared: the order is the same on
+// all of their ranks.
 void MovableRun::abandon() {
   run_.reset();
   group_.reset();
@@ -114,8 +121,10 @@ void MovableRun::move_to(const std::optional<Communicator>& next) {
   take_state();
   ++num_moves_;
   const TimePoint start = SteadyClock::now();
+  // A rank that leaves gives its memory back before others build, which may share its GPU.
   if (!next) release_model();
   agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
+  // Kept where no rank has the run: the state is then the run, and waits for the next move.
   if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
   release_old_collectives();
   times_.build = seconds_since(start);

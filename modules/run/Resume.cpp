@@ -34,6 +34,8 @@ void with_older_one(const std::string& folder, const Body& body) {
 }
 
 /// Of the checkpoints of `store`, when `folder` is one of them: those after it are an abandoned future.
+/// Resuming from an older checkpoint abandons what was trained after it; a best score from there would be one that the
+/// new run never reached, and would keep its own best from being saved.
 std::optional<BestCheckpoint> best_until(const std::string& folder, std::int64_t step, const CheckpointStore& store) {
   if (!store.owns(folder)) return std::nullopt;
   const std::optional<BestCheckpoint> best = store.best();
@@ -89,6 +91,8 @@ void read_records(TrainingState& state, const std::string& folder, const Communi
 constexpr std::size_t kLongestList = 200;  // of class names, in bytes
 
 /// The training data is what it was when `state` was made. \throws UsageError
+/// Identities that the state lacks are not compared: a checkpoint of an older version can be resumed. The rows seen
+/// catch a change of the number of rows, the checksums one of their content.
 void check_data(const TrainerState& state, const TrainingSetup& setup, const std::string& source) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("data.train has changed: {} does not hold the data that {} was made with",
@@ -128,6 +132,8 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
         fmt::format("{} holds them", source), "A run can only grow; run.resume=never starts over.");
 }
 
+// Three parts with different readers: tensors by each rank (the files' pages are shared on a node), their checksums by
+// rank 0, the record by each rank once rank 0 has found that it is the file that the checkpoint names.
 TrainingState resume_from(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
   const Communicator& communicator = setup.communicator;
   TrainingState state;

@@ -43,6 +43,8 @@ void RunRecorder::pause() {
   count_copies();
 }
 
+// The counter belongs to the process and includes copies of evaluations and checkpoints: only what it rises by between
+// the first phase of a step and its end, or a pause, is the step's.
 void RunRecorder::count_copies() {
   if (copies_at_) copied_ += bytes_copied_within_devices() - *copies_at_;
   copies_at_.reset();
@@ -72,6 +74,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
 }
 
 /// Of text: tokens and operations per second over all ranks, by rank 0's clock, of the steps recorded since.
+/// num_rated_ moves forward only: a step is rated once, also where totals are taken at every checkpoint.
 void RunRecorder::add_rates() {
   if (!setup_.options.is_language()) return;
   const std::vector<StepTimes>& steps = steps_.steps();

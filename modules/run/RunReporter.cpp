@@ -46,6 +46,7 @@ ProgressState recent_steps(const std::vector<StepTimes>& steps, std::int64_t num
   const std::size_t recent = std::min<std::size_t>(steps.size(), 20);
   ProgressState state;
   for (std::size_t i = steps.size() - recent; i < steps.size(); ++i) {
+    // Shares are seconds until they are divided by the total below.
     state.step_s += steps[i].step / static_cast<double>(recent);
     state.data_share += steps[i].phases[static_cast<std::size_t>(Phase::data_wait)];
     state.reduce_share += steps[i].phases[static_cast<std::size_t>(Phase::reduce_wait)];

@@ -84,6 +84,8 @@ void TaskRun::resume(const TrainingState& state) {
   stop_requested_ = state.stop_requested;
 }
 
+// What all ranks found ends the run in order, with a record. An error of one rank alone leaves here and aborts the job:
+// the others may be inside a collective.
 void TaskRun::guarded(const std::function<void()>& body) {
   const Working working(setup_);
   try {
@@ -250,6 +252,8 @@ void TaskRun::evaluate_generation(GenerationPhase phase) {
   if (!reporter_.is_quiet()) answers_.log(phase);
 }
 
+// The copies come before the losses that are still under way are read: on a GPU they run while the host waits for
+// those.
 void TaskRun::save_checkpoint() {
   const std::int64_t done = trainer_->num_completed();
   const bool is_wanted =

@@ -16,6 +16,8 @@ namespace multicard {
 namespace {
 
 /// Collective. The rows that all ranks hold.
+/// Rows move from any rank to all in rounds: ranks hold different numbers of them after moves between different numbers
+/// of ranks, and all must enter equally many collectives. Number -1 stands for no row.
 RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
   RankRows all;
   std::vector<std::int64_t> numbers;
@@ -64,6 +66,8 @@ bool TaskRun::may_be_spoilt() const {
   return setup_.options.run.on_divergence == OnDivergence::stop && divergence_.is_suspicious();
 }
 
+// On a GPU the results of the newest step are not read yet: a request or an error in it belongs to the steps before the
+// move and must not get lost with this run.
 void TaskRun::settle_steps() {
   recorder_.add_train_seconds(epoch());
   clock_.pause();

@@ -15,6 +15,8 @@ namespace {
 constexpr int kTries = 10;
 constexpr std::uint64_t kPurpose = 1;  // 0 is the order of rows
 constexpr std::uint64_t kFlip = 0;
+// The numbers are addressed by purpose and try, not taken from a stream: a crop that succeeds at once leaves the flip
+// of the same row as it is, and a new kind of change must take numbers that no other uses.
 constexpr std::uint64_t kNumbersOfTry = 4;
 
 /// 53 random bits as a number in [0, 1).
@@ -32,6 +34,7 @@ std::int32_t up_to(std::int64_t last, std::uint64_t random) {
 }
 
 /// Halves go to the even number, as in Python.
+/// llrint follows the rounding mode of the process, which is to nearest, ties to even, unless somebody changes it.
 std::int64_t rounded(double value) {
   return std::llrint(value);
 }
@@ -65,6 +68,8 @@ ImageWindow Augmentation::window(std::int64_t epoch, std::int64_t row) const {
   return window;
 }
 
+// With area A and ratio r = width / height: width = sqrt(A r), height = sqrt(A / r). The ratio is uniform in its
+// logarithm, so that 3/4 is as probable as 4/3.
 ImageWindow Augmentation::crop(std::uint64_t key) const {
   const RandomResizedCrop& range = *options_.crop;
   const double area = static_cast<double>(height_ * width_);
@@ -80,6 +85,7 @@ ImageWindow Augmentation::crop(std::uint64_t key) const {
   return central_crop();
 }
 
+// As torchvision: only an image that is itself outside the allowed ratios is cut, along its longer side.
 ImageWindow Augmentation::central_crop() const {
   const RandomResizedCrop& range = *options_.crop;
   const double image_height = static_cast<double>(height_), image_width = static_cast<double>(width_);

@@ -7,6 +7,7 @@ namespace multicard {
 namespace {
 
 /// The most rows that a part of a batch has.
+/// Of the largest block over all ranks, so that pieces of the pools have one size on all of them and fit every step.
 std::int64_t most_rows(const Sampler& sampler, int num_ranks) {
   const std::int64_t batch = std::min(sampler.options().global_batch, sampler.options().num_rows);
   return (batch + num_ranks - 1) / num_ranks;
@@ -39,6 +40,8 @@ BatchMaker::BatchMaker(const ImageShards& shards, const Sampler& sampler, const 
       images_(most_rows(sampler, num_ranks) * 3 * size_ * size_, options.dtype, options.memory),
       labels_(most_rows(sampler, num_ranks), at::kLong, options.memory) {}
 
+// In the device pipeline the stored bytes are the batch and are uploaded as they are; in that of the host they only
+// feed the preprocessor, and their memory returns to the pool with the PendingBatch.
 PendingBatch BatchMaker::begin(std::int64_t step) {
   const ImageSetInfo& info = shards_.info();
   const std::int64_t row_values = info.width * info.channels;
@@ -70,6 +73,7 @@ void BatchMaker::read(PendingBatch& pending) const {
   if (!reads_in_prepare()) read_pixels(pending, 0, pending.batch.num_rows);
 }
 
+// Several workers call it for one batch at a time, each for rows of its own: all that it writes is indexed by the row.
 void BatchMaker::prepare(const PendingBatch& pending, std::int64_t first, std::int64_t count) const {
   if (reads_in_prepare()) read_pixels(pending, first, count);
   if (augmentation_) draw_windows(pending, first, count);

@@ -19,7 +19,10 @@ at::Tensor BatchPool::take(at::IntArrayRef sizes, at::IntArrayRef strides) {
       shelf_->free.pop_back();
     }
   }
+  // Outside the lock: allocating pinned memory is slow.
   if (!piece.defined()) piece = at::empty({num_values_}, options_);
+  // The closure owns a reference to the piece and to the shelf: a tensor may outlive the pool, and a piece is only
+  // offered again once the last view of it is gone, whichever thread that is on.
   const auto give_back = [shelf = shelf_, piece](void*) {
     const std::lock_guard lock(shelf->mutex);
     shelf->free.push_back(piece);

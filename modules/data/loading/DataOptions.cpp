@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kManyRows = std::numeric_limits<std::int64_t>::max();
 constexpr double kMostWeight = 1e12;
 
+// Values above 1 are refused, because statistics of 0..255 are the usual mistake and would train, badly, without an
+// error.
 std::optional<PixelStatistics> read_normalize(Section& data) {
   if (!data.has("normalize")) return std::nullopt;
   Section section = data.section("normalize");
@@ -203,6 +205,7 @@ DataOptions read_image_data_options(Section& section) {
   return data;
 }
 
+// There is no default for data.train of text: shards depend on a model's tokenizer, and no set fits all.
 DataOptions read_text_data_options(Section& section) {
   DataOptions data;
   if (section.is_list("train")) {

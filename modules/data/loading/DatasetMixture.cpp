@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint64_t kPassPurpose = 2;  // of the seed
 
 /// Whole numbers that add up to `total`, in the proportions of the weights.
+/// Largest remainders (Hamilton's method). Pairs compare by the index where remainders are equal, which makes the
+/// result independent of the sorting algorithm.
 std::vector<std::int64_t> shares_of(const std::vector<MixedSet>& sets, std::int64_t total) {
   double all_weights = 0;
   for (const MixedSet& set : sets)
@@ -53,6 +55,8 @@ DatasetMixture::DatasetMixture(std::vector<MixedSet> sets) : sets_(std::move(set
                        "Raise it, or leave the set out.");
 }
 
+// Places run on through all epochs: place / size is the pass, place % size the position in it. An epoch may begin
+// within a pass, and may need several.
 std::vector<std::int64_t> DatasetMixture::part_of(std::size_t set, std::int64_t epoch, std::uint64_t seed,
                                                   RowOrder order) const {
   const std::int64_t size = sets_[set].num_rows, begin = epoch * shares_[set], end = begin + shares_[set];
@@ -73,6 +77,7 @@ std::vector<std::int64_t> DatasetMixture::in_turns(const std::vector<std::vector
   std::vector<std::int64_t> given(parts.size(), 0);
   for (std::int64_t k = 1; k <= num_rows_; ++k) {
     std::size_t next = 0;
+    // share * k / N - given, multiplied by N to stay in whole numbers.
     const auto deficit = [&](std::size_t set) { return shares_[set] * k - given[set] * num_rows_; };
     for (std::size_t set = 1; set < parts.size(); ++set)
       if (deficit(set) > deficit(next)) next = set;
@@ -92,6 +97,7 @@ std::vector<std::int64_t> DatasetMixture::rows(std::int64_t epoch, std::uint64_t
   return rows;
 }
 
+// The random number of a place depends on key and place alone, not on the numbers before it.
 void shuffle_rows(std::vector<std::int64_t>& rows, std::uint64_t key) {
   for (std::size_t i = rows.size(); i-- > 1;)
     std::swap(rows[i], rows[below(splitmix64(key, i), i + 1)]);

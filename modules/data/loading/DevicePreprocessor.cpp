@@ -27,6 +27,7 @@ at::Tensor DevicePreprocessor::run_on_host(const HostPreprocessor& preprocessor,
                                            const at::Tensor& windows) const {
   const std::int64_t num_images = bytes.size(0);
   at::Tensor images = at::empty_strided({num_images, 3, size_, size_}, preprocessor.strides(), type_);
+  // Images are independent of each other: the bits do not depend on how the range is cut.
   at::parallel_for(0, num_images, 1, [&](std::int64_t first, std::int64_t last) {
     preprocessor.run(bytes.const_data_ptr<std::uint8_t>(), windows_of(windows), first, last - first, images);
   });

@@ -13,6 +13,9 @@ class Rooms {
   Rooms(std::size_t most_packs, std::int64_t capacity)
       : first_leaf_(std::bit_ceil(std::max<std::size_t>(1, most_packs))), largest_(2 * first_leaf_, capacity) {}
 
+  // Descends to the left child wherever its maximum suffices, which ends at the first pack that has room; then repairs
+  // the maxima on the way up. A leaf always exists, since there are as many packs as items and each item fits an empty
+  // one.
   std::size_t take_first(std::int64_t length) {
     std::size_t node = 1;
     while (node < first_leaf_)

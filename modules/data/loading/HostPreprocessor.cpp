@@ -18,6 +18,7 @@ std::array<std::int64_t, 4> strides_of(const PreprocessOptions& options) {
 
 }  // namespace
 
+// An ImageWindow is five int32 without padding (asserted in its header), and so is a row of the tensor.
 std::span<const ImageWindow> windows_of(const at::Tensor& windows) {
   if (!windows.defined()) return {};
   const auto* rows = reinterpret_cast<const ImageWindow*>(windows.const_data_ptr<std::int32_t>());

@@ -13,6 +13,7 @@ namespace multicard {
 
 namespace {
 
+// A test set gets mean and deviation of the training set: the network has learnt on pixels normalised by those.
 LoaderOptions with_set(LoaderOptions loader, const ImageSetInfo& set) {
   PreprocessOptions& images = loader.preprocess;
   images.height = set.height;
@@ -83,6 +84,8 @@ Batch ImageDataSource::finish_on_device(Batch batch) const {
   return batch;
 }
 
+// Must agree in shape, type and layout with what next() and to_device() give on the root: the rows are scattered into
+// it as plain bytes.
 Batch ImageDataSource::allocate(std::int64_t step) const {
   const auto options = [&](at::ScalarType type) { return at::TensorOptions().dtype(type).device(device()); };
   const PreprocessOptions& images = loader_options_.preprocess;
@@ -103,6 +106,8 @@ Batch ImageDataSource::allocate(std::int64_t step) const {
   return batch;
 }
 
+// In the device pipeline stored bytes are uploaded and the finished batch is made from them on the device; what making
+// it takes beyond its result is gone before forward begins, and counts against activations, not in addition to them.
 InputMemory ImageDataSource::memory(std::int64_t rows, std::int64_t rows_read) const {
   const PreprocessOptions& images = loader_options_.preprocess;
   const std::int64_t most = std::max(rows, rows_read);

@@ -120,6 +120,7 @@ std::optional<ImageBatch> ImageLoader::Engine::next() {
   ImageBatch batch = std::move(ahead_.front().pending.batch);
   ahead_.pop_front();
   ++next_step_;
+  // The reader may be waiting for room: exactly one batch has left, so that waking one thread is enough.
   room_.notify_one();
   return batch;
 }
@@ -131,6 +132,8 @@ ImageBatch ImageLoader::Engine::make_now(std::int64_t step) {
   return std::move(pending.batch);
 }
 
+// The entry is appended before it is filled, which reserves its place in the order and its share of `prefetch`. The
+// workers pass it over until is_read is set, under the mutex; that also makes its contents visible to them.
 void ImageLoader::Engine::read_ahead() {
   std::unique_lock lock(mutex_);
   const std::int64_t first_step = next_step_;
@@ -159,6 +162,7 @@ ImageLoader::Engine::Ahead* ImageLoader::Engine::find_work() {
 }
 
 void ImageLoader::Engine::work() {
+  // Several pieces a worker: with one each, the slowest worker would decide when the batch is ready.
   constexpr std::int64_t kPiecesPerWorker = 4;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -174,6 +178,8 @@ void ImageLoader::Engine::work() {
     lock.lock();
     batch->num_prepared += count;
     if (error) batch->error = error;
+    // After an error is_ready() holds although other workers are still at pieces of the batch. That is safe: next()
+    // then throws and leaves the batch where it is, until stop() has joined them.
     if (batch->is_ready()) ready_.notify_one();
   }
 }

@@ -27,12 +27,15 @@ Preprocessor<T>::Preprocessor(const PreprocessOptions& options)
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     const T mean = static_cast<T>(channel_value(options.mean, channel, "mean"));
     const T given = static_cast<T>(channel_value(options.std, channel, "std"));
+    // A channel without variation, such as an empty one, would be divided by 0.
     const T std = given == T{0} ? T{1} : given;
     for (std::size_t byte = 0; byte < 256; ++byte)
       normalised_[static_cast<std::size_t>(channel)][byte] = (static_cast<T>(byte) / T{255} - mean) / std;
   }
 }
 
+// Output i is at (i + 1/2) * from / to - 1/2 of the input (half-pixel centres). Below 0 it is clamped to the first
+// pixel, as torch does; beyond the last pixel low and high are both the last one, and the weights still add up to 1.
 template <class T>
 typename Preprocessor<T>::Taps Preprocessor<T>::taps(std::int64_t from, std::int64_t to) {
   const T scale = static_cast<T>(from) / static_cast<T>(to);
@@ -66,6 +69,8 @@ void Preprocessor<T>::run(const std::uint8_t* pixels, std::int64_t num_images, T
   }
 }
 
+// Mirroring after resizing is the same as using the columns' taps in reverse order, and costs nothing. The row stride
+// stays that of the whole stored image.
 template <class T>
 void Preprocessor<T>::run(const std::uint8_t* pixels, std::span<const ImageWindow> windows, T* out) const {
   std::vector<T> scratch = this->scratch();
@@ -118,6 +123,8 @@ void Preprocessor<T>::resize(const std::uint8_t* pixels, const Taps& rows, const
   };
   for (std::int64_t y = 0; y < size; ++y) {
     const Tap& tap = rows[static_cast<std::size_t>(y)];
+    // Rows come from top to bottom: the stretched rows move up as a window of two, so that every input row that is
+    // needed is stretched once.
     if (tap.low == high_row) {
       std::swap(low, high);
       std::swap(low_row, high_row);

@@ -13,6 +13,8 @@
 
 namespace multicard {
 
+// Shared by copies of a sampler: the loader's thread and the trainer ask for the same epoch, and making the order of
+// millions of rows takes a while. Callers keep a reference, so that another epoch may replace it meanwhile.
 struct Sampler::LastOrder {
   std::mutex mutex;
   std::int64_t epoch = -1;
@@ -49,6 +51,8 @@ std::vector<std::int64_t> Sampler::rows(std::int64_t step) const {
   return part(step, 0, 1);
 }
 
+// Blocks of the step's rows, not every n-th row: the parts of all ranks put together are rows(step) for any number of
+// ranks, which is what makes the work of N ranks that of one.
 std::vector<std::int64_t> Sampler::part(std::int64_t step, int rank, int num_ranks) const {
   const Block block = block_of(rows_in(step), rank, num_ranks);
   const std::int64_t first = step % steps_per_epoch_ * options_.global_batch + block.first;
@@ -72,6 +76,8 @@ std::shared_ptr<const std::vector<std::int64_t>> Sampler::order_of(std::int64_t 
       rows.resize(static_cast<std::size_t>(options_.num_rows));
       std::iota(rows.begin(), rows.end(), std::int64_t{0});
     }
+    // 0 is the purpose "order of rows"; augmentation has 1 and the passes of a mix 2 (Augmentation.cpp, SetMix.cpp).
+    // Checkpoints rely on these values: another one would change the rows of a resumed run.
     const std::uint64_t key = splitmix64(splitmix64(options_.seed, 0), static_cast<std::uint64_t>(epoch));
     if (options_.shuffle) shuffle_rows(rows, key);
     last_order_->rows = std::make_shared<const std::vector<std::int64_t>>(std::move(rows));

@@ -24,6 +24,7 @@ namespace {
 constexpr std::int64_t kChannels = 3;
 constexpr std::int64_t kNumBytes = 256;
 
+// The table comes from Preprocessor itself: (v / 255 - mean) / std computed on a GPU could be contracted to other bits.
 template <class T>
 at::Tensor table_of(const PreprocessOptions& options) {
   Preprocessor<T> preprocessor(options);
@@ -51,6 +52,7 @@ at::Tensor TensorPreprocessor::run(const at::Tensor& bytes, const at::Tensor& wi
   at::Tensor values = normalised(bytes);
   if (windows.defined() || options_.height != size || options_.width != size) {
     const Taps places = windows.defined() ? taps(windows) : whole_;
+    // Columns before rows, as Preprocessor does.
     values = stretched(values, places, Axis::columns);
     values = stretched(values, places, Axis::rows);
   }
@@ -93,6 +95,8 @@ TensorPreprocessor::Taps TensorPreprocessor::taps(const at::Tensor& windows) con
   return taps;
 }
 
+// A product and a sum in place, each rounded by itself: a fused operation (lerp, addcmul) would round once, and the
+// bits would differ from the CPU's.
 at::Tensor TensorPreprocessor::stretched(const at::Tensor& values, const Taps& taps, Axis axis) const {
   const std::int64_t dimension = axis == Axis::rows ? 1 : 2, other = axis == Axis::rows ? 2 : 1;
   std::vector<std::int64_t> sizes = values.sizes().vec();

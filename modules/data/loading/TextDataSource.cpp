@@ -104,6 +104,7 @@ Batch TextDataSource::read() {
   return batch;
 }
 
+// The width is that of the whole global batch, as in TextLoader: the root scatters rows of its batch, all equally wide.
 Batch TextDataSource::allocate(std::int64_t step) const {
   const std::vector<RowShape> shapes = shapes_of_step(rows(), sampler(), step);
   const Block own = block_of(static_cast<std::int64_t>(shapes.size()), plan().rank, plan().num_ranks);
@@ -161,6 +162,8 @@ PartShape TextDataSource::part_of(std::span<const std::int64_t> rows) const {
   return part;
 }
 
+// Every step of the run is looked at, because the order is known in advance. The four numbers may come from different
+// parts, which errs on the safe side.
 PartShape TextDataSource::largest_part(std::int64_t rows, const ReadPlan& plan) const {
   constexpr std::int64_t kMostLookups = 4'000'000;  // a fraction of a second
   const std::int64_t steps = plan.last_step - plan.first_step;
@@ -198,6 +201,8 @@ PartShape TextDataSource::largest_possible(std::int64_t rows) const {
   return {num_rows, tokens, largest_sum(targets), rows_->longest_sequence()};
 }
 
+// Counts instead of a checksum over all tokens, which are too long to read at every start. Weights are among them, as
+// they decide which rows a step has.
 std::map<std::string, double> TextDataSource::identity() const {
   std::map<std::string, double> numbers{{"data.rows", static_cast<double>(rows_->num_rows())},
                                         {"data.tokens", static_cast<double>(rows_->num_tokens())},

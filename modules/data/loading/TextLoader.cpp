@@ -67,6 +67,8 @@ class TextLoader::Engine {
   Prefetcher<TextBatch> ahead_;  ///< last: its thread uses the others
 };
 
+// Shapes of all ranks' rows are known without reading them: global_targets needs no collective, and the loss of every
+// rank is divided by the same number.
 TextBatch TextLoader::Engine::make(std::int64_t step) {
   const std::vector<RowShape> all = shapes_of_step(rows_, sampler_, step);
   const std::vector<std::int64_t> mine = sampler_.part(step, rank_, num_ranks_);
@@ -91,6 +93,9 @@ TextBatch TextLoader::Engine::make(std::int64_t step) {
   return batch;
 }
 
+// The mask says which tokens are targets, the batch at which position each is predicted: position i predicts token i +
+// 1 of the same sequence. The last token of a sequence predicts nothing, also where another sequence follows in the
+// row.
 void TextLoader::Engine::fill(std::int64_t row, std::span<std::int64_t> tokens, std::span<std::int64_t> targets) {
   std::size_t place = 0;
   for (const SequencePart& part : rows_.parts(row)) {

@@ -104,6 +104,8 @@ void TextRows::take_sequence(const RowShards& shards, const RowOptions& options,
   parts_.insert(parts_.end(), group.begin(), group.end());
 }
 
+// A cut may have taken targets away, which only the mask shows: the number in the scan is that of the whole sequence.
+// The ranks read a part each; the others' places stay 0, so that the sum is the whole list.
 void TextRows::count_cut(const RowShards& shards, const Communicator& communicator) {
   std::vector<SequencePart*> cut;
   for (SequencePart& part : parts_)
@@ -133,6 +135,8 @@ void TextRows::leave_out_without_target(std::size_t group_size) {
   parts_ = std::move(kept);
 }
 
+// The parts are in the order of the shards, and so those of a set are consecutive. Packing permutes them within their
+// set.
 void TextRows::make_rows(const RowShards& shards, const RowOptions& options) {
   for (const SequencePart& part : parts_) {
     longest_sequence_ = std::max(longest_sequence_, part.length);
@@ -171,6 +175,8 @@ void TextRows::pack(std::size_t first, std::size_t end, std::int64_t max_length)
   std::vector<std::int64_t> lengths;
   for (const SequencePart& part : parts)
     lengths.push_back(part.length);
+  // Counting sort by pack: `next` holds where the next part of each pack goes, and within a pack the order of the
+  // shards stays.
   const std::vector<std::size_t> packs = first_fit(lengths, max_length);
   const std::size_t num_packs = *std::max_element(packs.begin(), packs.end()) + 1;
   std::vector<std::size_t> next(num_packs + 1, 0);

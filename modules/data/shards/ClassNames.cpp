@@ -40,6 +40,7 @@ std::vector<std::string> classes_of_text(const std::string& text) {
   return names;
 }
 
+// The byte order is written out, so that the digest in a shard is the same on every machine.
 std::string digest_of_labels(std::span<const std::int32_t> labels) {
   std::string bytes;
   bytes.reserve(sizeof(std::int32_t) * labels.size());

@@ -20,6 +20,8 @@ struct PlaceInSet {
   std::string set, count;
 };
 
+// Hub exports append a fingerprint to the name (train-00000-of-00003-1a2b3c.parquet), which differs between files of a
+// set.
 std::optional<PlaceInSet> place_in_set(const std::string& path) {
   static const std::regex pattern(R"((.*)-\d+-of-(\d+)(-[0-9a-f]+)?\.parquet)");
   const std::string name = std::filesystem::path(path).filename().string();
@@ -30,6 +32,7 @@ std::optional<PlaceInSet> place_in_set(const std::string& path) {
 
 }  // namespace
 
+// Hashes of 2 x 64 bits stand for the bytes: a collision of two different files would have to happen in both.
 void RowCopies::add_bytes(const std::string& path, std::string_view labels, std::string_view ends) {
   const std::hash<std::string_view> hash;
   const auto [known, is_new] = path_of_.emplace(std::pair(hash(labels), hash(ends)), path);

@@ -31,6 +31,9 @@ std::string shape_text(const ImageSetInfo& info) {
 }
 
 /// Weighs mean and mean square by rows.
+/// Pooled mean and variance of two groups with weights 1 - w and w (Chan, Golub and LeVeque 1983): the variance within,
+/// and w (1 - w) d^2 for the difference d of the means. Equal deviations stay as they are to the last bit: sqrt(s^2)
+/// need not be s, and the numbers are compared when a run is resumed.
 void merge_statistics(ImageSetInfo& all, const ImageSetInfo& shard) {
   const double total = static_cast<double>(all.num_rows + shard.num_rows);
   const double weight = total == 0 ? 0 : static_cast<double>(shard.num_rows) / total;
@@ -101,6 +104,8 @@ void ImageShards::make_cache(const Communicator& communicator) {
     cache_ = std::make_unique<RowCache>(info().num_rows, bytes_per_row(), communicator);
 }
 
+// Root alone reads the labels and broadcasts them. What is thrown inside agreed() may come from one rank; the reads of
+// the first and last image outside are done by all ranks alike.
 void ImageShards::scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set,
                              ShardSetCheck& check) {
   ShardFile file(path, communicator, reading_.method);
@@ -161,6 +166,8 @@ std::size_t ImageShards::shard_of(std::int64_t row) const {
   return static_cast<std::size_t>(after - shards_.begin()) - 1;
 }
 
+// Rows come in random order within a batch. Sorted by place in the files, near ones are read with one call, and each is
+// then copied to the position that was asked for.
 void ImageShards::read_rows(std::span<const std::int64_t> rows, std::span<std::uint8_t> pixels) const {
   const auto row_bytes = static_cast<std::size_t>(bytes_per_row());
   if (pixels.size() != rows.size() * row_bytes) throw std::logic_error("read_rows: the space does not fit the rows");
@@ -199,6 +206,7 @@ void ImageShards::read_run(const Shard& shard, std::span<const std::int64_t> row
   const auto row_bytes = static_cast<std::size_t>(bytes_per_row());
   const std::int64_t first_row = rows[positions.front()];
   const auto num_rows = static_cast<std::size_t>(rows[positions.back()] - first_row + 1);
+  // Only consecutive rows that also go to consecutive places are read straight into the batch.
   bool in_order = num_rows == positions.size();
   for (std::size_t i = 0; in_order && i < positions.size(); ++i)
     in_order = positions[i] == positions[0] + i && rows[positions[i]] == first_row + static_cast<std::int64_t>(i);

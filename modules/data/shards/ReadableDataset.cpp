@@ -32,6 +32,8 @@ class ReadableDataset::PlainFile {
 };
 
 ReadableDataset::PlainFile::PlainFile(std::string path, const Hdf5Dataset& dataset) : file_(std::move(path)) {
+  // Only a dataset in contiguous layout has one place in the file, with its values in row-major order as the library
+  // gives them. Past the library no values are converted: types were checked against those of memory before.
   const std::optional<std::uint64_t> start = dataset.file_offset();
   // A dataset without rows has no place in the file.
   if (!start && dataset.num_elements() > 0)
@@ -43,6 +45,7 @@ ReadableDataset::PlainFile::PlainFile(std::string path, const Hdf5Dataset& datas
 
 void ReadableDataset::PlainFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
+    // pread() may return less than was asked for, above all with more than 2 GiB.
     const ssize_t got = pread(file_.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(start_ + offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw DataError(fmt::format("reading {} failed", file_.path()), system_error_text(errno));

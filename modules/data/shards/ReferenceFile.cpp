@@ -40,6 +40,8 @@ std::vector<float> read_values(const Hdf5File& file, const std::string& name, st
 
 }  // namespace
 
+// The name is that of the set without the numbers of a shard: one file serves all of its shards. The key in the name
+// lets files of several models stand in one folder; the whole key is inside, and is what counts.
 std::string reference_path(const std::string& shard, const std::string& key) {
   static const std::regex ending("(-[0-9]{5,}-of-[0-9]{5,})?\\.h5$");
   return fmt::format("{}.ref-{}.h5", std::regex_replace(shard, ending, ""), key.substr(0, kDigitsInName));
@@ -50,6 +52,8 @@ bool is_reference_file(const std::string& path) {
   return std::regex_match(std::filesystem::path(path).filename().string(), name);
 }
 
+// Order: all ranks write and close; a barrier; the seal (a checksum of the file) is made by root; the file gets its
+// name last. A reader thus sees a whole, sealed file or none.
 void write_reference(const std::string& path, const std::string& key, const ReferenceLogProbs& values,
                      const Communicator& communicator) {
   PendingFile pending(path, communicator);

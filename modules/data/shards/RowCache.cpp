@@ -18,6 +18,8 @@ namespace multicard {
 
 namespace {
 
+// A row's state only rises. Memory of a new file is zero, so that kAbsent needs no initialisation, and pages are taken
+// when rows are written. A row whose writer died while it was arriving stays so, and is read from the file by all.
 enum State : std::uint8_t { kAbsent, kArriving, kPresent };
 static_assert(std::atomic_ref<std::uint8_t>::is_always_lock_free, "it is shared by processes");
 
@@ -69,6 +71,8 @@ class MemoryFile {
 
 /// Collective. Zeroed memory that the ranks of `node`, a part of `communicator`, map together; it goes with the last
 /// mapping.
+/// The root's descriptor must stay open until every rank of the node has opened it by /proc: it does until the second
+/// agreement has ended. After that the mappings keep the memory, and no file is left over even when the job is killed.
 std::shared_ptr<std::uint8_t> memory_of_node(std::size_t bytes, const Communicator& node,
                                              const Communicator& communicator) {
   std::unique_ptr<MemoryFile> file;
@@ -121,12 +125,14 @@ std::uint8_t* RowCache::state_of(std::int64_t row) const {
   return memory_.get() + begin_of(num_rows_) + row;
 }
 
+// Acquire pairs with the release in put(): who sees kPresent sees all bytes of the row, in another process too.
 bool RowCache::get(std::int64_t row, std::span<std::uint8_t> bytes, std::int64_t first) const {
   if (std::atomic_ref(*state_of(row)).load(std::memory_order_acquire) != kPresent) return false;
   std::copy_n(memory_.get() + begin_of(row) + first, bytes.size(), bytes.data());
   return true;
 }
 
+// The exchange elects one writer; relaxed suffices, because nothing is read on account of kArriving.
 void RowCache::put(std::int64_t row, std::span<const std::uint8_t> bytes) {
   std::atomic_ref state(*state_of(row));
   std::uint8_t expected = kAbsent;

@@ -12,6 +12,8 @@ using enum KeyUse;
 
 constexpr const char* kCompared = "distinguishes sets";
 
+// What would change the training if it were honoured is refused (weights, soft labels, masks) instead of being ignored;
+// what only describes is listed as harmless. Anything else is named in a warning.
 constexpr ForeignKey kImageShard[] = {
     {"/images", used, "the pixels"},
     {"/labels", used, "the classes"},
@@ -73,6 +75,7 @@ constexpr ForeignKey kOfDatasets[] = {
 };
 
 /// `where` is empty or names the dataset that has it.
+/// h5py and netCDF write scale_factor and add_offset for packed values: stored numbers would then not be the pixels.
 void look_up(const Hdf5File& file, std::span<const ForeignKey> keys, const std::string& where, const std::string& name,
              std::vector<std::string>& unknown) {
   const ForeignKey* key = find_key(keys, name);

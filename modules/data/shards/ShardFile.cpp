@@ -68,6 +68,7 @@ ShardFile::ShardFile(const std::string& path, const Communicator& communicator, 
   });
 }
 
+// The second opening, after a move: only what could have changed under the running task is compared, with the scan.
 ShardFile::ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
                      std::int64_t num_rows, const ImageSetInfo& set)
     : file_(open_shard(path, ShardKind::image, communicator)) {

@@ -31,6 +31,8 @@ bool is_of_another_kind(const std::string& path) {
 
 }  // namespace
 
+// The usual mistake is to name the data from which shards are made. Only a file that can be read and does not begin
+// with HDF5's signature is called another kind; a damaged HDF5 file keeps the library's message.
 Hdf5File open_shard(const std::string& path, ShardKind kind, const Communicator& communicator) {
   try {
     return Hdf5File::open_read(path, communicator);

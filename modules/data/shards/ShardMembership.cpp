@@ -79,6 +79,8 @@ void ShardSetCheck::add_rows(const std::string& path, std::span<const std::int32
   copies_.add(path, labels, {reinterpret_cast<const char*>(ends.data()), ends.size()});
 }
 
+// The digest is over the labels of the whole set in the order of the shards: with files missing, or in another order,
+// there is nothing to compare it with.
 void ShardSetCheck::require_labels(std::span<const std::int32_t> labels) const {
   const auto digest = first_.marks.find(kLabelsText);
   if (digest == first_.marks.end() || !is_in_order_ || first_.count != num_rows_) return;
@@ -97,6 +99,8 @@ void ShardSetCheck::warn_of_missing_files() const {
     log_warning(fmt::format("{} names a part of a set: {} of {} files", pattern_, num_files_, num_shards));
 }
 
+// More rows than the set has can only be a mistake and is an error; fewer may be meant (a few shards for a trial) and
+// is a warning.
 void ShardSetCheck::finish() const {
   warn_of_missing_files();
   if (!unknown_.empty())

@@ -36,6 +36,8 @@ bool is_shard_of(const std::string& name, const std::string& prefix) {
 
 }  // namespace
 
+// A journal is trusted only as far as it can be checked: it must be small, list nothing but shard names of this prefix
+// in its own folder, and each file must begin like a shard of this program before it is removed.
 void free_interrupted_names(const std::string& prefix) {
   constexpr std::uint64_t kLongest = 64 << 20;
   for (const std::string& orphan : find_orphans(prefix + ".")) {
@@ -91,6 +93,7 @@ void require_siblings(const std::string& pattern, const std::vector<std::string>
 
 }  // namespace
 
+// Root's list counts for all: on a network file system ranks may see different files for a moment.
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator) {
   const std::string found = agreed(communicator, [&] {
     if (!communicator.is_root()) return std::string();
@@ -117,6 +120,8 @@ void PendingShards::commit() {
     file->commit();
 }
 
+// First the list is on disk, then every rank knows what to remove on an abort, then names are given. A kill at any
+// moment leaves either no name, or names that the list has.
 NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string> names,
                              const Communicator& communicator)
     : names_(std::move(names)), communicator_(communicator), file_(prefix, communicator) {

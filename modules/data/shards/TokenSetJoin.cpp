@@ -41,6 +41,8 @@ void add_shard(const TokenSetInfo& found, TokenSetInfo& all) {
   all.num_sequences += found.num_sequences;
   all.num_tokens += found.num_tokens;
   all.num_bytes += found.num_bytes;
+  // One shard without the attribute makes the largest id of all unknown; the tokens are then read
+  // (TokenShards::count()).
   all.largest_id =
       std::min(all.largest_id, found.largest_id) < 0 ? kUnknownId : std::max(all.largest_id, found.largest_id);
   ++all.num_shards;

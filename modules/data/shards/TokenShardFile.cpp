@@ -103,6 +103,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
   });
 }
 
+// All later arithmetic on places in the file relies on this: offsets rise strictly from 0 to the number of tokens.
 std::vector<std::uint64_t> TokenShardFile::read_offsets() const {
   std::vector<std::uint64_t> offsets = offsets_->read_all<std::uint64_t>();
   const auto refuse = [&](const std::string& why) {

@@ -64,6 +64,8 @@ std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenS
   return scan ? scan : whole;
 }
 
+// Within a set shards must agree in tokenizer, template and date (set_begin); between sets only in the tokenizer, as
+// ids mean nothing under another one, while sets with different templates may well be mixed.
 TokenShards::TokenShards(const std::vector<std::string>& patterns, const Communicator& communicator,
                          const ShardReading& reading, TokenPart part) {
   const auto found = std::make_shared<TokenSetScan>();
@@ -145,6 +147,8 @@ void TokenShards::scan_shard(const std::string& path, const Communicator& commun
 }
 
 /// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest.
+/// Parts are cut by tokens, not by sequences, so that ranks read equally much; pieces end with a sequence and with a
+/// shard.
 void TokenShards::count(const Communicator& communicator, TokenSetScan& set) {
   const bool reads_tokens = set.info.largest_id == kUnknownId;
   const Block mine = block_of(set.info.num_tokens, communicator.rank(), communicator.size());
@@ -242,6 +246,8 @@ void TokenShards::read_file(std::int64_t sequence, std::span<std::uint32_t> toke
   shard.file.read_mask(begin, loss_mask);
 }
 
+// A cached row is the tokens of the sequence and then its mask. What is kept is the whole sequence, also when only its
+// beginning was asked for: another epoch, or another run of a share, may cut it elsewhere.
 void TokenShards::read_through_cache(std::int64_t sequence, std::span<std::uint32_t> tokens,
                                      std::span<std::uint8_t> loss_mask) const {
   const std::int64_t mask_place = length(sequence) * std::int64_t{sizeof(std::uint32_t)};

@@ -23,11 +23,15 @@ AttentionInputs parts_of(const at::Tensor& qkv, const HeadShape& shape) {
 }
 
 /// Queries and keys, which lie side by side, in place.
+/// Queries and keys of all heads have the same angles, so that one call rotates both; values are not rotated. In place:
+/// qkv is a fresh result, and what made it needs no values of it in backward.
 void apply_rope(const at::Tensor& qkv, const HeadShape& shape, const RopeTable& rope, Rotation rotation) {
   const std::int64_t heads = shape.heads + shape.kv_heads;
   rotate(qkv.narrow(1, 0, heads * shape.head_dim).unflatten(1, {heads, shape.head_dim}), rope, rotation);
 }
 
+// The function takes qkv before the rotation and keeps it rotated, which is what backward of the kernels reads. A
+// rotation is orthogonal: its gradient is the rotation back, applied to the gradients of queries and keys at the end.
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const HeadShape& shape,
@@ -50,6 +54,8 @@ class Attention : public torch::autograd::Function<Attention> {
     const HeadShape shape{sizes[0], sizes[1], sizes[2]};
     const AttentionInputs inputs = parts_of(saved[0], shape);
     const AttentionSaved state{context->saved_data["out"].toTensor(), saved[1], saved[2], saved[3]};
+    // The kernels write the three parts into one tensor, which is the gradient of the group's output: nothing is put
+    // together afterwards.
     const at::Tensor dqkv = at::empty(saved[0].sizes(), saved[0].options());
     const at::Tensor dout = gradients[0].contiguous().view(state.out.sizes());
     attention_kernel(inputs).backward(dout, inputs, state, *plan, context->saved_data["window"].toInt(),
@@ -67,6 +73,8 @@ at::Tensor attention(const at::Tensor& qkv, const HeadShape& shape, const c10::i
   return Attention::apply(qkv, shape, plan, window);
 }
 
+// Keys are cached rotated: a token's angle depends on its own position alone, so that none is ever rotated again. Each
+// sequence attends by itself, since their pasts have different lengths.
 at::Tensor cached_attention(const at::Tensor& qkv, const HeadShape& shape, const SequencePlan& plan,
                             std::int64_t window, std::int64_t layer, std::span<KvCache* const> caches) {
   apply_rope(qkv, shape, plan.rope, Rotation::forward);

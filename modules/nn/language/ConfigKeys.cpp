@@ -17,6 +17,9 @@ constexpr const char* kSeveralInputs = "inputs other than text";
 constexpr const char* kScale = "another scale of the network's values";
 constexpr const char* kOtherAttention = "another attention";
 
+// A key that would change the network is either read or refused: a model that is loaded without it would train, and be
+// wrong. Keys of loading, of results and of other classes are known to be harmless; any other key is named in a
+// warning.
 constexpr ForeignKey kAll[] = {
     {"architectures", used, "the class"},
     {"model_type", used, "the network, which is that of architectures"},
@@ -141,6 +144,7 @@ constexpr ForeignKey kOtherNetworks[] = {
     {"text_config", unsupported, kSeveralInputs},
     {"vision_config", unsupported, kSeveralInputs},
     {"audio_config", unsupported, kSeveralInputs},
+    // The number is the value with which the key changes nothing: a file may hold it.
     {"embedding_multiplier", unsupported, kScale, 1},
     {"attention_multiplier", unsupported, kScale, 1},
     {"residual_multiplier", unsupported, kScale, 1},

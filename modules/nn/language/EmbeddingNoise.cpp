@@ -20,6 +20,8 @@ struct TokenNoise {
   at::Tensor bounds;  ///< float64; 0 in padding
 };
 
+// Bound alpha / sqrt(L d) with L the length of the token's own sequence, as in the paper; transformers takes the padded
+// length, which would make the noise depend on the other rows of the batch.
 TokenNoise token_noise(const EmbeddingNoise& noise, std::span<const RowShape> shapes, std::int64_t width,
                        std::int64_t hidden, at::Device device) {
   const auto host = at::TensorOptions().pinned_memory(!device.is_cpu());
@@ -37,6 +39,7 @@ TokenNoise token_noise(const EmbeddingNoise& noise, std::span<const RowShape> sh
             static_cast<std::int64_t>(seed_of_stream(noise.seeds[row], static_cast<std::uint64_t>(place)));
     }
   }
+  // From pinned memory, so that the host does not wait for the device in every step.
   return {all.keys.to(device, at::kLong, /*non_blocking=*/true),
           all.bounds.to(device, at::kDouble, /*non_blocking=*/true)};
 }
@@ -51,6 +54,7 @@ at::Tensor embedding_noise(const EmbeddingNoise& noise, std::span<const RowShape
   const TokenNoise of_tokens = token_noise(noise, shapes, width, hidden, options.device());
   const std::int64_t tokens = of_tokens.keys.size(0), most = std::max<std::int64_t>(1, kValues / hidden);
   at::Tensor values = at::empty({tokens, hidden}, options);
+  // In pieces: the int64 and float64 values in between take many times the memory of the noise itself.
   for (std::int64_t first = 0; first < tokens; first += most) {
     const std::int64_t count = std::min(most, tokens - first);
     const at::Tensor uniform = uniform_rows(of_tokens.keys.narrow(0, first, count), hidden);

@@ -30,6 +30,8 @@ struct Kept {
   double total = 0;
 };
 
+// top_k first, then top_p among what it has left, renormalised: the order in which transformers applies them. The token
+// with which the sum reaches top_p is the last that is kept, so that at least one always is.
 Kept kept_of(const double* falling, std::int64_t count, const SamplingOptions& options) {
   std::int64_t most = count;
   if (options.top_k > 0 && options.top_k < count) {
@@ -67,6 +69,8 @@ void TokenSampler::read(const std::vector<std::int64_t>& tokens) {
   if (options_.repetition_penalty != 1) unmarked_.insert(unmarked_.end(), tokens.begin(), tokens.end());
 }
 
+// The marks stay on the device of the logits, and each token is marked once: the penalty is for having been read at
+// all, not for how often.
 at::Tensor TokenSampler::penalised(const at::Tensor& logits) {
   if (options_.repetition_penalty == 1) return logits;
   if (!is_read_.defined()) is_read_ = at::zeros(logits.sizes(), logits.options().dtype(at::kBool));
@@ -82,6 +86,7 @@ std::int64_t TokenSampler::next(const at::Tensor& plain_logits) {
   const at::Tensor wide = logits.to(at::kCPU, at::kDouble);
   // Divided after the largest is taken off, so that a small temperature does not overflow.
   const at::Tensor probabilities = ((wide - wide.max()) / options_.temperature).softmax(0);
+  // Stable: of equal probabilities the lower token comes first, and a seed draws the same text on any device.
   const auto [sorted, tokens] = probabilities.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
   const auto* chance = sorted.const_data_ptr<double>();
   const Kept kept = kept_of(chance, sorted.numel(), options_);
@@ -108,6 +113,8 @@ class TextBatch {
     ends_.insert(ends_.end(), options.more_ends.begin(), options.more_ends.end());
   }
 
+  // Continuous batching: a text that ends makes place for the next prompt, all of whose tokens are read in the same
+  // pass as the single tokens of the others.
   std::vector<Generated> run() {
     while (next_ < prompts_.size() || !texts_.empty()) {
       while (next_ < prompts_.size() && std::ssize(texts_) < options_.batch)
@@ -127,11 +134,14 @@ class TextBatch {
 
   void begin_next() {
     SamplingOptions sampling = options_.sampling;
+    // By the number of the prompt, not by its place in the batch: what is drawn does not depend on the batch's size.
     sampling.seed += next_;
     texts_.push_back({next_, TokenSampler(sampling), prompts_[next_]});
     ++next_;
   }
 
+  // Every token is read exactly once, when it is unread: the last drawn one has no entry in the cache before the next
+  // pass.
   at::Tensor read_all() {
     std::vector<std::int64_t> tokens;
     std::vector<Continued> sequences;
@@ -164,6 +174,7 @@ class TextBatch {
       result.finish = Finish::end_token;
       return false;
     }
+    // With EndTokens::ignore the end token is a token like any other, for measuring answers of a fixed length.
     result.tokens.push_back(token);
     text.unread = {token};
     if (!on_token_(text.number, token)) {

@@ -20,6 +20,8 @@ constexpr const char* kBeams = "of beams, which have no effect without num_beams
 constexpr const char* kOtherTokens = "generate may draw tokens that transformers would not";
 constexpr const char* kOtherSearch = "generate draws one token after the other, transformers searches for the answer";
 
+// Nothing here is refused: the file only says how its authors draw tokens. What would draw others than `generate` does
+// is named in a warning.
 constexpr ForeignKey kGeneration[] = {
     {"eos_token_id", used, "ends an answer, in addition to that of config.json"},
     {"bos_token_id", used, "begins a text, where the tokenizer has none"},
@@ -104,6 +106,7 @@ ForeignFormat generation_format() {
   return {"generation", "generation_config.json", {kGeneration}};
 }
 
+// Chat models often name the end of a turn here and the end of the text in config.json: both end an answer.
 void read_generation(const ConfigReader& keys, LlamaConfig& config) {
   for (const std::int64_t token : keys.tokens("eos_token_id"))
     if (std::find(config.eos.begin(), config.eos.end(), token) == config.eos.end()) config.eos.push_back(token);

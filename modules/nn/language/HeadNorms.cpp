@@ -6,6 +6,7 @@
 
 namespace multicard {
 
+// Every head of every token is a row of the norm. The norm comes before the rotation; values have none.
 at::Tensor norm_heads(const at::Tensor& qkv, const HeadShape& shape, const HeadNorms& norms, double epsilon) {
   const auto normed = [&](std::int64_t first, std::int64_t size, const at::Tensor& weight) {
     const at::Tensor heads = qkv.narrow(1, first, size).reshape({-1, shape.head_dim});

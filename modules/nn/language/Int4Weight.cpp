@@ -24,6 +24,7 @@ std::vector<std::string> even_divisors(std::int64_t number) {
 }
 
 /// A stored layer, checked. \throws DataError
+/// The file is not trusted: a matrix of another shape would be read beyond its end.
 Int4Matrix matrix_of(const StoredInt4& stored, const Int4Matrix& like) {
   const std::string problem = stored.origin + " cannot be used";
   Int4Matrix matrix;
@@ -56,6 +57,7 @@ void check_group_size(std::int64_t group_size, std::span<const GroupedLayer> lay
   }
 }
 
+// All linear layers have one of these three numbers of inputs.
 void check_group_size(const LlamaConfig& config, WeightFormat format) {
   if (!format.has_groups()) return;
   const std::vector<GroupedLayer> layers{{"model.layers.0.self_attn.q_proj", config.hidden_size},
@@ -68,6 +70,9 @@ at::Tensor FakeInt4Weight::values(at::ScalarType dtype) const {
   return is_on() ? fake_int4(weight_, group_size_, dtype) : weight_.to(dtype);
 }
 
+// Both factors are rounded in the forward pass, so that training sees the errors of 8da4w inference; backward passes
+// straight through the rounding (FakeQuant.hpp), with the rounded factors where the product rule asks for the other
+// one.
 at::Tensor FakeInt4Weight::matmul(const at::Tensor& x) const {
   return fast_matmul(is_on() ? fake_int8(x.contiguous()) : x, values(x.scalar_type()).t());
 }
@@ -76,6 +81,7 @@ at::Tensor FakeInt4Weight::transposed_matmul(const at::Tensor& dy) const {
   return fast_matmul(dy, values(dy.scalar_type()));
 }
 
+// fake_int8_gradient() zeroes what was clamped, for which it computes the scales of x again.
 at::Tensor FakeInt4Weight::input_gradient(const at::Tensor& dy, const at::Tensor& x) const {
   at::Tensor gradient = transposed_matmul(dy);
   if (is_on()) fake_int8_gradient(x.contiguous(), gradient);

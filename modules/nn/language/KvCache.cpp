@@ -7,6 +7,7 @@
 namespace multicard {
 namespace {
 
+// Doubling: all copies of growing together move at most about as many tokens as the final length.
 std::int64_t room_at_once(std::int64_t needed) {
   constexpr std::int64_t kLeast = 256;
   return std::max(kLeast, 2 * needed);
@@ -21,6 +22,7 @@ at::Tensor with_room(const at::Tensor& held, std::int64_t num_held, std::int64_t
 
 }  // namespace
 
+// num_tokens_ is the number before the pass for every layer; advance() raises it once all layers have appended.
 KvCache::View KvCache::append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values) {
   const auto index = static_cast<std::size_t>(layer);
   if (layers_.size() <= index) layers_.resize(index + 1);

@@ -51,6 +51,8 @@ std::int64_t weight_bytes(const LlamaConfig& config, at::ScalarType dtype, Weigh
 
 }  // namespace
 
+// Which layers of an NF4 folder are whole decides the shapes of a network. Where there are files they say so
+// themselves, which counts more than llm_int8_skip_modules, whose names transformers matches loosely.
 LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
   LlamaConfig config = LlamaConfig::read(folder);
   if (!config.is_stored_in_nf4) return config;
@@ -63,6 +65,7 @@ LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
   return config;
 }
 
+// Without the files' values: only sizes matter to a measurement, and zeros are made in a moment.
 std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::int64_t num_layers, WeightFormat format) {
   LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
@@ -76,6 +79,7 @@ std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dt
   return network;
 }
 
+// The measurement with one and two layers extrapolates equal blocks; this is what it cannot see.
 std::int64_t bytes_beyond_equal_blocks(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
   LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
   format = format_for(config, format);
@@ -95,6 +99,8 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
   }
   const ModelFolder files = ModelFolder::open(folder);
   const OutputLayer output = output_layer_of(config);
+  // All names, shapes and sizes are checked against a network without memory (meta) before any memory is taken: a wrong
+  // folder is found in a moment.
   Llama shapes(config, dtype, at::kMeta, format);
   files.check(shapes.weights(), shapes.sinks(), output);
   auto network = std::make_unique<Llama>(config, dtype, device, format);

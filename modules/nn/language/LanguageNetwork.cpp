@@ -12,11 +12,13 @@
 
 namespace multicard {
 
+// The weights are a function of shape, seed and type: hashing these stands for hashing gigabytes of values.
 std::string sha256_of_random_weights(const std::string& folder, std::uint64_t seed, at::ScalarType dtype) {
   const std::string config = read_file((std::filesystem::path(folder) / "config.json").string());
   return sha256(fmt::format("{}\nseed {}\n{}\n", config, seed, c10::toString(dtype)));
 }
 
+// The moving average comes first, since it is what the run has evaluated.
 std::string tuned_file_of(const std::string& folder) {
   if (std::filesystem::exists(CheckpointStore::average_file(folder))) return kAverageFile;
   return std::filesystem::exists(std::filesystem::path(folder) / kAdapterConfigFile) ? kAdapterFile : kModelFile;

@@ -25,6 +25,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // A leaf that shares memory with rows of a larger tensor.
+// Layers that read the same input are multiplied as one matrix; autograd, optimizers and files still see each of them
+// as a tensor of its own. The leaves share the matrix's memory, so that an update of a leaf is one of the matrix.
 at::Tensor leaf_of_rows(const at::Tensor& whole, std::int64_t first, std::int64_t rows) {
   const at::NoGradGuard no_grad;
   at::Tensor leaf = whole.narrow(0, first, rows).detach();
@@ -37,6 +39,8 @@ at::Tensor dropout(const at::Tensor& x, const LinearPass& pass) {
 
 }  // namespace
 
+// y = x W^T + bias + s (dropout(x) A^T) B^T, with the A of all adapted layers stacked, so that x is read once for them.
+// The leaves are arguments only to make autograd ask for their gradients; group and pass stand for what is computed.
 class GroupFunction : public torch::autograd::Function<GroupFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
@@ -47,8 +51,11 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     at::Tensor lora_hidden;
     if (adapts) {
       lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
+      // Scaled here, in the small matrix [tokens, ranks], and kept so: forward and the gradient of B both need s
+      // dropout(x) A^T.
       group->scale(lora_hidden);
     }
+    // dx = dy W needs no x: of frozen layers without adapters nothing of the input is kept.
     const bool needs_x = adapts || group->trains_weights() || group->base_->needs_input();
     context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
     context->saved_data["group"] = saved_value(group);
@@ -56,6 +63,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
     context->saved_data["dropout"] = pass->dropout;
     context->saved_data["seed"] = static_cast<std::int64_t>(pass->dropout_seed);
+    // For the last layer of a block that is computed again for backward: its values are known already, only its graph
+    // is needed.
     if (!pass->needs_output) return at::empty({x.size(0), group->out_}, x.options().dtype(pass->dtype));
     return output(*group, wide, lora_hidden).to(pass->dtype);
   }
@@ -112,6 +121,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
       result[1 + 2 * i] = da.narrow(0, group.adapted_[i].first_rank, group.adapted_[i].b.size(1));
     if (!dx.defined()) return;
     const at::Tensor a = group.a_.to(dy.scalar_type());
+    // The mask is made again from its seed instead of being kept. It acts on the adapters' input alone, and so on their
+    // part of dx alone.
     if (pass.dropout > 0)
       dx.add_(dropout(at::mm(dlora_hidden, a), pass));
     else
@@ -195,6 +206,7 @@ std::int64_t LinearGroup::quantised_bytes() const {
   return packed_ ? packed_->bytes() : 0;
 }
 
+// Frozen weights require no gradients from here on: autograd then asks for those of A and B alone.
 void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<std::string>& names) {
   for (NamedTensor& weight : weights_)
     weight.tensor.requires_grad_(false);
@@ -235,6 +247,8 @@ void LinearGroup::scale(at::Tensor& hidden) const {
     columns(hidden, adapter).mul_(adapter.scaling);
 }
 
+// W + s B A rounded once at the end: in the weights' own type (bfloat16, say) small updates would be lost in the
+// product.
 void LinearGroup::merge_adapters() {
   if (!weight_.defined()) throw std::logic_error("adapters cannot be merged into quantised weights");
   const at::NoGradGuard no_grad;

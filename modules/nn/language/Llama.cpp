@@ -59,6 +59,7 @@ struct Llama::Impl {
   }
 
   /// The normed output of the last block for embedded tokens, [tokens, hidden].
+  /// The residual stream is passed on as x and delta: their sum is fused into the norm that follows.
   at::Tensor hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<SequencePlan> plan, std::int64_t end,
                     std::vector<KvCache*> caches = {}) {
     table.reach(end, compute);

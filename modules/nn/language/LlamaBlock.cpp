@@ -35,6 +35,7 @@ LinearGroup::Layer layer_of(const LlamaConfig& config, std::string name, std::in
 }
 
 /// A pass that backward still needs.
+/// A copy: the pass that forward was given is gone by the time of backward.
 struct PassHolder : torch::CustomClassHolder {
   LlamaPass pass;
 };
@@ -71,6 +72,7 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
     norms_[place].weight = norm_weight(config.head_dim, options);
 }
 
+// The order of Hugging Face's state dictionaries.
 NamedTensors LlamaBlock::weights() const {
   NamedTensors all;
   const auto append = [&](const LinearGroup& group) {
@@ -105,6 +107,7 @@ std::vector<std::string> LlamaBlock::norms() const {
   return names;
 }
 
+// Every norm is frozen, as PEFT does: only copies of the named ones are trained.
 void LlamaBlock::save_norms(const std::vector<std::string>& modules, at::ScalarType dtype) {
   for (Norm& norm : norms_) {
     if (!norm.weight.own().defined()) continue;
@@ -144,6 +147,8 @@ Normed LlamaBlock::norm_input(const Residual& in, const LlamaPass& pass) const {
   return add_rms_norm(in.x, in.delta, norm_at(kInput, pass), epsilon_);
 }
 
+// Each of the four groups of each block has a dropout seed of its own: with a common one all of them would drop the
+// same places.
 Residual LlamaBlock::after_norm(const Normed& attn_norm, const LlamaPass& pass) const {
   const auto linear_of = [&](std::uint64_t group) {
     LinearPass linear = pass.linear;
@@ -164,6 +169,10 @@ Residual LlamaBlock::after_norm(const Normed& attn_norm, const LlamaPass& pass) 
   return {mlp_norm.stream, down_.forward(gated, last)};
 }
 
+// Activation checkpointing (Chen et al. 2016, arXiv 1604.06174): forward runs without a graph, backward runs the block
+// again with one. Both passes give the same values, because dropout is a function of seeds in the pass; no state of a
+// generator is saved. Leaves are passed as arguments so that their gradients leave through autograd and reach its hooks
+// (buckets).
 class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
  public:
   // Of x and delta their sum is kept: it has the same norm, bit for bit, and half their size.
@@ -188,6 +197,7 @@ class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
     const auto holder = c10::static_intrusive_pointer_cast<PassHolder>(context->saved_data["pass"].toCapsule());
     const bool has_delta = context->saved_data["has_delta"].toBool();
     variable_list saved = context->get_saved_variables();
+    // The first block of a frozen embedding has an input without gradient; its leaves still need the graph.
     const bool needs_input = context->needs_input_grad(0) || (has_delta && context->needs_input_grad(1));
     saved[0] = saved[0].detach().requires_grad_(needs_input);
     variable_list inputs;

@@ -90,6 +90,7 @@ std::int64_t usual_positions(LlamaArchitecture architecture) {
 }
 /// @}
 
+// Qwen3's files may leave out head_dim and mean 128, whatever hidden_size / num_attention_heads is.
 void read_sizes(const ConfigReader& keys, LlamaConfig& config) {
   config.vocabulary_size = keys.whole("vocab_size", {});
   config.hidden_size = keys.whole("hidden_size", {}, 1, 1 << 20);
@@ -134,6 +135,8 @@ std::int64_t window_of(const ConfigReader& keys, const LlamaConfig& config) {
   return keys.whole("sliding_window", 4096, 1, std::numeric_limits<std::int64_t>::max() / 2);
 }
 
+// Three conventions: Llama has no window, Mistral one in all layers; Qwen has one only with use_sliding_window, in the
+// layers that layer_types names or, in older files, from max_window_layers on (the first ones see everything).
 void read_windows(const ConfigReader& keys, LlamaConfig& config) {
   const json* types = keys.find("layer_types");
   std::vector<bool> windowed;
@@ -159,6 +162,8 @@ void read_windows(const ConfigReader& keys, LlamaConfig& config) {
 }
 
 /// Which biases and norms there are.
+/// Qwen2 has biases of queries, keys and values without any key that says so; attention_bias of Llama and Qwen3 also
+/// means the output's.
 void read_parts(const ConfigReader& keys, LlamaConfig& config) {
   const bool is_llama = config.architecture == LlamaArchitecture::llama;
   const bool is_qwen3 = config.architecture == LlamaArchitecture::qwen3;
@@ -250,6 +255,8 @@ LlamaConfig LlamaConfig::read(const std::string& folder) {
   return config;
 }
 
+// A block: queries and output with query_size columns each, keys and values with kv_size, and three matrices of the
+// MLP. The embedding is a look-up and does not count, lm_head does.
 std::int64_t LlamaConfig::num_matmul_parameters() const {
   const std::int64_t attention = hidden_size * (2 * query_size() + 2 * kv_size());
   return num_layers * (attention + 3 * hidden_size * intermediate_size) + vocabulary_size * hidden_size;

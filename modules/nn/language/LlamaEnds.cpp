@@ -32,6 +32,7 @@ LlamaEnds::LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options
   };
   embedding = matrix();
   norm = at::empty({config.hidden_size}, options).requires_grad_(true);
+  // The same tensor twice: its gradient is the sum of what both uses give.
   head = is_tied ? embedding.own() : matrix();
 }
 
@@ -67,6 +68,7 @@ NamedTensors LlamaEnds::saved_head() const {
   return saved;
 }
 
+// A merged copy of one side must not reach the other through shared memory: the head gets memory of its own first.
 void LlamaEnds::merge() {
   if (is_tied && (embedding.copy().defined() || head.copy().defined())) {
     head.separate();

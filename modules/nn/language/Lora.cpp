@@ -10,6 +10,8 @@
 namespace multicard {
 namespace {
 
+// PEFT's target_modules: a list of names that end at a dot of the layer's name, a single string that is a regular
+// expression for whole names, or all-linear, which leaves out the output layer.
 const char* const kAllLinear = "all-linear";
 
 bool ends_in(const std::string& name, const std::string& target) {
@@ -70,6 +72,7 @@ bool is_outside_blocks(const std::string& target) {
                  near ? "Did you mean " + *near + "?" : "");
 }
 
+// The expression comes from a file of unknown origin and may take exponential time: the matcher has limits.
 std::vector<std::string> matching_expression(const AdapterOptions& options, const std::vector<std::string>& names) {
   if (!options.matcher) throw std::logic_error("targets that may be an expression need a matcher");
   const std::string& expression = options.settings.targets[0];
@@ -136,6 +139,7 @@ std::vector<LayerAdapter> layer_adapters(const AdapterOptions& options, const st
   return adapters;
 }
 
+// A linear layer of a block cannot be both adapted and trained whole.
 std::vector<std::string> saved_modules(const AdapterOptions& options, const std::vector<std::string>& modules,
                                        const std::vector<std::string>& linear) {
   for (const std::string& name : options.settings.modules_to_save) {

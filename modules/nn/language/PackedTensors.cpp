@@ -20,6 +20,8 @@ namespace {
 
 constexpr const char* kWeight = ".weight";
 
+// torchao keeps codes unpacked, one int8 each; zeros are all 0, as groups are symmetric, but its loader wants the
+// tensor.
 class Int4Packer final : public WeightPacker {
  public:
   explicit Int4Packer(std::int64_t group_size) : group_size_(group_size) {}
@@ -53,6 +55,9 @@ at::Tensor copy_of(const float* values, std::int64_t size) {
   return at::from_blob(const_cast<float*>(values), {size}, at::kFloat).clone();
 }
 
+// bitsandbytes' layout: two codes a byte in a column; absmax, the scale of each block of 64, in float32 or, nested, as
+// uint8 codes into nested_quant_map with nested_absmax of each 256 and an offset that is subtracted before; and
+// quant_state, JSON as a uint8 tensor, with what the shapes do not say.
 class Nf4Packer final : public WeightPacker {
  public:
   Nf4Packer(DoubleQuantisation nested, at::ScalarType compute) : nested_(nested), compute_(compute) {}
@@ -112,6 +117,8 @@ std::unique_ptr<WeightPacker> make_nf4_packer(DoubleQuantisation nested, at::Sca
   return std::make_unique<Nf4Packer>(nested, compute);
 }
 
+// A safetensors header comes before the data: names, types and shapes of all tensors must be known before any is
+// packed. The file is then written tensor by tensor, and one layer is held at a time.
 PackedTensors::PackedTensors(const LlamaConfig& config, std::unique_ptr<WeightPacker> packer, at::ScalarType others,
                              const std::vector<TensorHeader>& tensors, WeightOf weight_of)
     : packer_(std::move(packer)), others_(others), weight_of_(std::move(weight_of)) {
@@ -135,6 +142,7 @@ PackedTensors::PackedTensors(const LlamaConfig& config, std::unique_ptr<WeightPa
 at::Tensor PackedTensors::tensor(const std::string& name) {
   const auto layer = layers_.find(name);
   if (layer == layers_.end()) return weight_of_(name, others_);
+  // The tensors of a layer are asked for one after the other: it is packed once for all of them.
   if (packed_layer_ != layer->second) {
     packed_ = packer_->pack(layer->second, weight_of_(layer->second + kWeight, at::kFloat));
     packed_layer_ = layer->second;

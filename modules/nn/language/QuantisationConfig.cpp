@@ -67,6 +67,7 @@ void read_quantisation(const ConfigReader& keys, LlamaConfig& config) {
     config.int4_group_size = found->whole("group_size", {}, 2);
     return add_remarks(*found, int4_format(), config.remarks);
   }
+  // bitsandbytes' default for a missing bnb_4bit_quant_type is fp4, not nf4.
   if (method != "bitsandbytes" || !found->truth("load_in_4bit", false) ||
       found->text("bnb_4bit_quant_type", "fp4") != "nf4")
     keys.refuse("quantization_config", "of quantised weights only bitsandbytes' NF4 and 8da4w are supported",

@@ -20,6 +20,9 @@ struct NormResult {
   at::Tensor stream, normed, scale;
 };
 
+// scale r = (mean(x^2) + epsilon)^(-1/2) is kept for backward: recomputing it would read the stream once more. The
+// stream is rounded to its type first and then normalised, as transformers does: the same bits go into the norm and the
+// next block.
 NormResult normed_by_aten(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
   const at::Tensor stream = delta.defined() ? x + delta : x.view_as(x);
   const at::ScalarType wide = wide_dtype(x);
@@ -59,6 +62,7 @@ NormResult normed_by(TokenPath path, const at::Tensor& x, const at::Tensor& delt
 struct NormGradients {
   at::Tensor stream, scale, weight, dnormed, dstream;
 
+  // With xhat = x r and g = dy w: dx = r (g - xhat mean(g xhat)), plus what comes down the residual stream.
   at::Tensor by_aten() const {
     const at::ScalarType wide = wide_dtype(stream);
     const at::Tensor xhat = stream.to(wide) * scale, g = dnormed.to(wide) * weight.to(wide);
@@ -91,6 +95,7 @@ struct NormGradients {
                               scale);
   }
 
+  // dw = sum over tokens of dy xhat, in float32 at least: thousands of small terms are added.
   at::Tensor of_weight(TokenPath path) const {
     if (path == TokenPath::cuda)
       return cuda_norm_weight_gradient(dnormed.contiguous(), stream, scale).to(weight.scalar_type());
@@ -108,6 +113,7 @@ class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
     context->save_for_backward({result.stream, result.scale, weight});
     context->saved_data["has_delta"] = delta.defined();
     context->saved_data["path"] = static_cast<std::int64_t>(path);
+    // The last norm's stream has no use: its gradient stays undefined instead of being a tensor of zeros.
     context->set_materialize_grads(false);
     return {result.stream, result.normed};
   }

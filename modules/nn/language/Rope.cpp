@@ -18,6 +18,8 @@ namespace multicard {
 namespace {
 
 // In float32 and in this order of operations, as transformers computes them.
+// Llama 3.1: wavelengths above original / low_freq_factor are stretched by the factor, those below original /
+// high_freq_factor stay, and between the two frequencies are blended linearly in original / wavelength.
 float stretched_as_llama3(float frequency, const RopeScaling& scaling) {
   const auto factor = static_cast<float>(scaling.factor);
   const auto positions = static_cast<double>(scaling.original_max_positions);
@@ -38,6 +40,8 @@ struct Ramp {
 
   Ramp(const LlamaConfig& config, const RopeScaling& scaling) {
     const auto size = static_cast<double>(config.head_dim);
+    // The pair whose wavelength turns that often within the original positions L, from theta^(2i / d) = L / (2 pi
+    // turns).
     const auto place_of = [&](double turns) {
       const double length = static_cast<double>(scaling.original_max_positions) / (turns * 2 * std::numbers::pi);
       return size * std::log(length) / (2 * std::log(config.rope_theta));
@@ -50,6 +54,7 @@ struct Ramp {
     }
     first = std::max(first, 0.0);
     last = std::min(last, size - 1);
+    // As transformers, against a division by zero.
     if (first == last) last += 0.001;
   }
   float operator()(std::int64_t pair) const {
@@ -64,6 +69,7 @@ void stretch(std::span<float> frequencies, const LlamaConfig& config) {
   switch (scaling.kind) {
     case RopeScaling::Kind::none:
       return;
+    // Position interpolation (Chen et al. 2023, arXiv 2306.15595).
     case RopeScaling::Kind::linear:
       for (float& frequency : frequencies)
         frequency /= factor;
@@ -82,6 +88,8 @@ void stretch(std::span<float> frequencies, const LlamaConfig& config) {
   }
 }
 
+// (a, b) becomes (a cos - b sin, b cos + a sin). Where x has the table's type, the wide halves are views of x: the
+// second half is written while the first still has its old values, which come last.
 void rotate_by_aten(const at::Tensor& x, const RopeTable& table, Rotation rotation) {
   const std::int64_t half = x.size(2) / 2;
   const at::ScalarType dtype = table.cos.scalar_type();
@@ -118,11 +126,14 @@ at::Tensor rope_frequencies(const LlamaConfig& config) {
 
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device) {
   const at::Tensor positions = at::arange(count, at::TensorOptions().dtype(at::kFloat));
+  // Products in float32 lose the last digits of large angles. Models were trained with that: exact ones would be
+  // others.
   const at::Tensor angles = positions.unsqueeze(1) * rope_frequencies(config).unsqueeze(0);
   const double factor = config.rope_scaling.attention_factor;
   return {(angles.cos() * factor).to(device, dtype), (angles.sin() * factor).to(device, dtype)};
 }
 
+// At least twice as long as asked for, so that a text that grows token by token does not make a table for each.
 void GrowingRopeTable::reach(std::int64_t end, at::ScalarType compute) {
   const at::ScalarType dtype = compute == at::kDouble ? at::kDouble : at::kFloat;
   if (!table_.cos.defined() || table_.cos.size(0) < end || table_.cos.scalar_type() != dtype)

@@ -61,6 +61,8 @@ void read_llama3(const ConfigReader& rope, RopeScaling& scaling) {
 }
 
 /// What transformers infers where a file does not say.
+/// YaRN scales the logits of attention by (0.1 ln(s) + 1)^2, that is cos and sin by its root. With mscale and
+/// mscale_all_dim (DeepSeek) it is the quotient of two such numbers.
 double usual_attention_factor(const ConfigReader& rope, double factor) {
   const auto scale = [&](double mscale) { return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0; };
   const bool has_both = rope.find("mscale") && rope.find("mscale_all_dim");

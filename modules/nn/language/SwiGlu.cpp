@@ -42,6 +42,8 @@ at::Tensor gated_by_rows(const at::Tensor& both) {
   return y;
 }
 
+// With s = sigmoid(gate): silu' = s (1 + gate (1 - s)). s is computed again from what was kept, which is the input
+// alone.
 at::Tensor gradient_by_aten(const at::Tensor& dy, const at::Tensor& both) {
   const Halves x(both);
   const at::Tensor g = dy.to(wide_dtype(both)), open = x.gate.sigmoid();

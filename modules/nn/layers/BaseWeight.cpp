@@ -53,6 +53,9 @@ Nf4State state_of(const StoredNf4& stored, const std::string& problem) {
 }
 
 /// bitsandbytes' tensors, checked. \throws DataError
+/// NF4 (Dettmers et al. 2023, arXiv 2305.14314): an element is quant_map[code] * absmax[block]; nested, absmax[block]
+/// itself is nested_quant_map[code] * nested_absmax + nested_offset. The kernels have the maps built in: a file with
+/// others is refused.
 Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t columns) {
   const std::string problem = stored.origin + " cannot be used";
   const auto refuse = [&](const std::string& why) { throw DataError(problem, why); };
@@ -147,6 +150,7 @@ at::Tensor PackedWeight::matmul(const at::Tensor& x) const {
   return y;
 }
 
+// dy W sums over W's rows, and so over the panels; x W^T (above) puts their columns next to each other.
 at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
   at::Tensor dx;
   for (const Panel& panel : panels(dy)) {
@@ -161,6 +165,8 @@ at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
 
 Nf4Weight::Nf4Weight(std::int64_t in, const std::vector<Layer>& layers, DoubleQuantisation nested,
                      const at::TensorOptions& options)
+    // Blocks of 64 run through the matrix without regard to rows: a row begins with a block every 64 / gcd(in, 64) rows
+    // only.
     : PackedWeight(in, rows_of(layers), kNf4Block / std::gcd(in, kNf4Block)) {
   for (const Layer& layer : layers) {
     layers_.push_back(layer.is_whole ? Nf4Matrix() : empty_nf4(layer.out, in, nested, options.device()));
@@ -181,6 +187,7 @@ void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
   to.nested_offset = from.nested_offset;
 }
 
+// Copied: the stored tensors may be views of a mapped file, which goes after loading.
 void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
   const auto* nf4 = std::get_if<StoredNf4>(&stored);
   if (!nf4) throw DataError(std::get<StoredInt4>(stored).origin + " cannot be used", "it is not in NF4");

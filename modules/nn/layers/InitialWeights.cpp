@@ -10,6 +10,7 @@
 
 namespace multicard {
 
+// The stream is the tensor's name, not its place: a weight starts with the same values whatever is packed or left out.
 void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks, double deviation, std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& entry : weights) {
@@ -32,6 +33,7 @@ void fill_initial_adapters(const NamedTensors& adapters, std::uint64_t seed) {
   StagedCopies copies;
   for (std::size_t i = 0; i < adapters.size(); i += 2) {  // A and B in turn
     const at::Tensor& a = adapters[i].tensor;
+    // PEFT's kaiming_uniform with a = sqrt(5): bound sqrt(6 / ((1 + 5) in)) = 1 / sqrt(in).
     const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
     copies.copy(a, uniform_values(a.sizes(), bound, seed, i));
   }

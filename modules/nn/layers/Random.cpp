@@ -31,6 +31,7 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 // In (0, 1].
+// The 53 upper bits, plus one: 0 is left out, because Box-Muller takes the logarithm.
 double uniform(std::uint64_t key, std::uint64_t index) {
   return (static_cast<double>(mixed(key + index * kIncrement) >> 11) + 1.0) * 0x1.0p-53;
 }
@@ -62,6 +63,7 @@ std::uint64_t dropout_key(std::uint64_t seed) {
 }
 
 // Bits below it have `probability`.
+// Bits of 31 places are compared as whole numbers: every device and type drops the same elements.
 std::int64_t dropout_threshold(double probability) {
   return std::llround(std::ldexp(probability, kDropoutBits));
 }
@@ -90,6 +92,7 @@ at::Tensor dropped_by_kernel(const at::Tensor& x, std::uint64_t key, std::uint64
 
 }  // namespace
 
+// Offset basis and prime of FNV-1a with 64 bits.
 std::uint64_t stream_of_name(std::string_view name) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char character : name)
@@ -97,6 +100,7 @@ std::uint64_t stream_of_name(std::string_view name) {
   return hash;
 }
 
+// Mixed twice: with a single mixing of seed + stream, stream 1 of seed 1 would be stream 0 of seed 2.
 std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t stream) {
   return mixed(mixed(seed + kIncrement) + (stream + 1) * kIncrement);
 }
@@ -153,6 +157,8 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t see
   return values;
 }
 
+// With a graph the mask is a tensor that autograd keeps. Without one (a checkpointed pass, GroupFunction) a kernel
+// computes it on the way, from the same function of the index.
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
   const bool is_recorded = at::GradMode::is_enabled() && x.requires_grad();
   const bool has_kernel = has_cuda_token_kernels(x) || (x.is_cpu() && at::isFloatingType(x.scalar_type()));

@@ -53,6 +53,7 @@ void exponentials_(const at::Tensor& logits, const at::Tensor& shift) {
 }
 
 /// The loss of `logits`, which may be overwritten, with the targets `tokens`; computed in `wide`.
+/// loss = log(sum exp) - logit of the target; its gradient by the logits is softmax minus one at the target.
 ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::ScalarType wide, LogitGradient gradient) {
   if (token_path(logits, Kernels::automatic) == TokenPath::cuda) {
     const at::Tensor losses = cuda_softmax_loss(logits, tokens, gradient);
@@ -61,6 +62,7 @@ ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::Sca
   const at::Tensor values = logits.to(wide), shift = log_sum_exp(values), columns = tokens.unsqueeze(1);
   ChunkLoss result{(shift - values.gather(1, columns)).squeeze(1), {}};
   if (gradient == LogitGradient::none) return result;
+  // In place: `values` is the logits themselves where they have the wide type, and a copy of its own otherwise.
   exponentials_(values, shift);  // softmax, and then minus one at the target
   values.scatter_add_(1, columns, at::full({1, 1}, -1.0, values.options()).expand_as(columns));
   result.gradient = values.to(logits.scalar_type());
@@ -86,6 +88,7 @@ ChunkedLoss::ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, con
                          std::int64_t chunk)
     : targets_(targets),
       chunk_(chunk),
+      // Only positions with a target get logits: in a prompt none, which is most of many batches.
       rows_(hidden.index_select(0, targets.positions).to(matmul_dtype(hidden.scalar_type(), hidden.device()))),
       weight_(weight.to(rows_.scalar_type())),
       wide_(wide_dtype(hidden)) {}

@@ -10,6 +10,7 @@
 
 namespace multicard {
 
+// Not the mean of these rows: replicas and micro-batches with fewer rows would weigh more in the sum.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, std::int64_t global_rows,
                          double label_smoothing) {
   const at::ScalarType dtype = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -23,6 +24,8 @@ at::Tensor num_correct(const at::Tensor& logits, const at::Tensor& labels) {
   return (logits.argmax(1) == labels).sum();
 }
 
+// Counts what goes before the label's logit. The negated comparison counts a NaN too, and everything where the label's
+// own logit is NaN; a sort would cost more and leave equal logits in any order.
 at::Tensor num_correct_in_top(const at::Tensor& logits, const at::Tensor& labels, std::int64_t k) {
   const at::Tensor column = labels.unsqueeze(1), of_label = logits.gather(1, column);
   const at::Tensor before = (logits <= of_label).logical_not() |

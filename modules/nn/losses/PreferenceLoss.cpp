@@ -8,6 +8,7 @@
 
 namespace multicard {
 
+// log_sigmoid and not the logarithm of a sigmoid, which would be -inf for large negative margins.
 at::Tensor preference_losses(const PairLogProbs& policy, const PairLogProbs& reference,
                              const PreferenceOptions& options) {
   const double beta = options.beta, smoothing = options.label_smoothing;
@@ -28,6 +29,7 @@ at::Tensor preference_losses(const PairLogProbs& policy, const PairLogProbs& ref
   return (1 - smoothing) * right + smoothing * wrong;
 }
 
+// The implicit reward of DPO: beta times how much more probable an answer is to the policy than to the reference.
 RewardSums reward_sums(const PairLogProbs& policy, const PairLogProbs& reference, double beta) {
   const at::NoGradGuard no_grad;
   const at::Tensor chosen = beta * (policy.chosen - reference.chosen);

@@ -23,6 +23,9 @@ class SequenceLoss : public torch::autograd::Function<SequenceLoss> {
                             bool needs_weight) {
     const ChunkedLoss chunks(hidden, weight, sequences.targets, chunk_rows);
     at::Tensor sums = at::zeros({sequences.num_sequences}, hidden.options().dtype(at::kDouble)), dhidden;
+    // Backward gives one number for each sequence, which multiplies the gradients of all of its targets. Those of
+    // hidden can be computed now and multiplied then; that of weight is a sum over targets with different numbers, and
+    // cannot.
     const bool is_linear = needs_hidden && !needs_weight;  // each target's gradient is a multiple of what is known now
     if (is_linear) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());
     const auto wanted = is_linear ? LogitGradient::in_place : LogitGradient::none;
@@ -42,6 +45,7 @@ class SequenceLoss : public torch::autograd::Function<SequenceLoss> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
+    // Of each target, the gradient of its sequence's sum.
     const at::Tensor &positions = saved[0], scale = gradients[0].index_select(0, saved[1]).unsqueeze(1);
     at::Tensor dtargets = context->saved_data["dhidden"].toTensor(), dweight;
     context->saved_data.erase("dhidden");  // the context would hold it until the whole graph goes

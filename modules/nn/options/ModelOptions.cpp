@@ -106,6 +106,7 @@ bool is_fake_quantised(const MethodRow& row) {
 }
 
 /// The method with adapters that is the same otherwise.
+/// Found by the axes of the method's row, not by its name: a new method needs no place here.
 std::string_view with_adapters(TuningMethod name) {
   const MethodRow& own = row_of(name);
   const auto* found = std::ranges::find_if(kMethodRows, [&](const MethodRow& row) {
@@ -122,6 +123,7 @@ void read_quantisation(Section& section, MethodOptions& method) {
                    "Remove it.");
 }
 
+// Keys of other methods may be in a deck with their defaults: resolved decks of checkpoints have all of them.
 void read_fake_quantisation(Section& section, MethodOptions& method) {
   constexpr std::int64_t kMostGroup = 1 << 20;
   const MethodOptions defaults;  // which the resolved deck of a checkpoint says for any method

@@ -25,6 +25,7 @@ void reject_keys_of_pairs(Section& section, const PreferenceOptions& options, Re
   if (options.reference != default_reference) reject("reference");
 }
 
+// Robust DPO divides by 1 - 2 e, and conservative DPO prefers the rejected answers beyond e = 0.5.
 void check_together(Section& section, const PreferenceOptions& options, Reference default_reference) {
   const bool smooths = options.loss == PreferenceLoss::sigmoid || options.loss == PreferenceLoss::robust;
   if (options.label_smoothing != 0 && !smooths)

@@ -12,6 +12,8 @@
 namespace multicard {
 namespace {
 
+// A replica without rows still needs a graph to weight and bias: their gradients are zero, and not missing, in the sum
+// over ranks.
 at::Tensor affine_of_nothing(const at::Tensor& x, const NormTensors& norm) {
   const at::Tensor y = x * norm.weight.view({1, -1, 1, 1}) + norm.bias.view({1, -1, 1, 1});
   return y.to(x.scalar_type());
@@ -20,6 +22,7 @@ at::Tensor affine_of_nothing(const at::Tensor& x, const NormTensors& norm) {
 at::Tensor plain_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context) {
   if (x.numel() == 0) return affine_of_nothing(x, norm);
   const bool uses_batch = context.uses_batch();
+  // The running variance is unbiased, n / (n - 1): of one value it does not exist.
   const bool tracks = uses_batch && x.numel() / x.size(1) > 1;
   if (tracks) norm.count_batch();
   const bool has_running = tracks || !uses_batch;
@@ -44,6 +47,8 @@ at::Tensor activated(const at::Tensor& z, Activation activation) {
 }
 
 // `activation` is none or, without residual, relu6.
+// In the order of preference: kernels for CPUs, which know the synchronised case too; ATen's synchronised norm for
+// other tensors on CPUs; LibTorch's operations.
 at::Tensor fused(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
                  const at::Tensor& residual) {
   if (can_use_cpu_norm(x, norm, context)) return cpu_norm(x, norm, context, activation, residual);

@@ -30,6 +30,7 @@ constexpr std::int64_t kStem = 32, kFeatures = 1280;
 constexpr std::int64_t kStemStride = 2;
 constexpr double kDropout = 0.2, kStochasticDepth = 0.2;
 
+// Kaiming-normal for what leaves a layer, as torchvision initialises convolutions.
 Initial of_fan_out(std::int64_t fan_out) {
   return {Initial::Distribution::normal, std::sqrt(2.0 / static_cast<double>(fan_out))};
 }
@@ -46,6 +47,7 @@ bool MobileBlock::adds_input() const {
   return depthwise.convolution.stride == 1 && in == project.convolution.out;
 }
 
+// Stochastic depth leaves out the block's branch, not its input, row by row; the rows that stay are divided by 1 - p.
 at::Tensor MobileBlock::forward(const at::Tensor& x, const NormContext& context, std::uint64_t seed) const {
   const at::Tensor expanded = expand ? expand->forward(x, context, Activation::silu) : x;
   const at::Tensor scaled = scale.forward(depthwise.forward(expanded, context, Activation::silu));
@@ -63,6 +65,7 @@ EfficientNet::EfficientNet(const NetworkOptions& options) : Network(options.seed
   for (const Stage& stage : kStages) {
     const std::string name = "features." + std::to_string(++number) + ".";
     for (std::int64_t i = 0; i < stage.repeats; ++i) {
+      // Linear in depth: block i of n drops with p i / n.
       const double share = static_cast<double>(blocks_.size()) / static_cast<double>(num_blocks);
       blocks_.push_back(add_block(
           name + std::to_string(i) + ".block.", stage.expansion,
@@ -89,6 +92,7 @@ MobileBlock EfficientNet::add_block(const std::string& name, std::int64_t expans
   if (expansion != 1) block.expand = add_pair({.in = shape.in, .out = hidden});
   block.depthwise =
       add_pair({.in = hidden, .out = hidden, .kernel = shape.kernel, .stride = shape.stride, .groups = hidden});
+  // A quarter of the block's input channels, not of the expanded ones.
   block.scale = add_squeeze_excitation(name + std::to_string(index++), hidden, std::max<std::int64_t>(1, shape.in / 4));
   block.project = add_pair({.in = hidden, .out = shape.out});
   return block;

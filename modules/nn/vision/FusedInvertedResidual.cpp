@@ -18,6 +18,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // One forward pass of a block.
+// Each convolution applies the norm and ReLU6 of the one before while it reads its output, and adds up the moments of
+// its own.
 template <typename S>
 class Forward {
   using C = Compute<S>;

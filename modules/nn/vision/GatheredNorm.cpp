@@ -33,6 +33,8 @@ struct ReplicaStatistics {
 constexpr double kNoValues = 1e-30;
 
 /// Every replica writes its place among zeros, so that the sum is what all have written.
+/// Mean and deviation of each replica are gathered, not summed: combining them by counts does not cancel as E[x^2] -
+/// E[x]^2 does in float32.
 ReplicaStatistics gathered(const at::Tensor& x, std::int64_t count, const NormTensors& norm,
                            StatisticsReducer& reducer) {
   const std::int64_t channels = x.size(1), width = 2 * channels + 1;
@@ -58,6 +60,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
     const at::Tensor x = input.contiguous(input.suggest_memory_format());
     const std::int64_t count = x.numel() / std::max<std::int64_t>(1, x.size(1));
     const ReplicaStatistics all = gathered(x, count, norm, *reducer);
+    // item() waits for the device; with two values here it is not called.
     const bool tracks = count > 1 || all.count.sum().item<double>() > 1.5;
     if (tracks) norm.count_batch();
     // The first argument gives the type of the counts.
@@ -75,6 +78,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
     const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &inverse_deviation = saved[3];
     auto& reducer = *saved_pointer<StatisticsReducer>(context->saved_data["reducer"]);
     const std::int64_t channels = weight.numel();
+    // Replicas without rows take part in the sum, which the others wait for, and in the same order of layers.
     if (x.numel() == 0) {
       at::Tensor nothing = at::zeros({2 * channels}, mean.options());
       reducer.all_reduce(nothing);

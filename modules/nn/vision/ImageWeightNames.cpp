@@ -27,6 +27,7 @@ constexpr ForeignKey kEfficientNet[] = {
     {"classifier.1.*", used, kLastLayer},
 };
 
+// Checkpoints of wrapped models have the wrapper's prefix in front of every name.
 constexpr ForeignKey kAny[] = {
     {"*.num_batches_tracked", used, "may be missing: then it stays 0"},
     {"module.*", used, "any of these: what DataParallel and DDP put in front of all names"},

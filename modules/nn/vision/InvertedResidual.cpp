@@ -9,6 +9,8 @@ bool InvertedResidual::adds_input() const {
   return depthwise.convolution.stride == 1 && in == project.convolution.out;
 }
 
+// The fused block reads and writes each activation once instead of once for each of eight operations; on GPUs, and for
+// types that it does not take, the operations follow one another.
 at::Tensor InvertedResidual::forward(const at::Tensor& x, const NormContext& context) const {
   if (can_fuse(x, *this, context)) return fused_inverted_residual(x, *this, context);
   const at::Tensor expanded = expand ? expand->forward(x, context, Activation::relu6) : x;

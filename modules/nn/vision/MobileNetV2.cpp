@@ -17,6 +17,7 @@ constexpr std::int64_t kStemStride = 2;
 constexpr double kDropout = 0.2;
 
 // The nearest multiple of 8, at least 8, that is not more than 10 % below `channels`.
+// torchvision's _make_divisible(): widths must give the channels of the published weights.
 std::int64_t rounded_channels(double channels) {
   const std::int64_t nearest = std::max<std::int64_t>(8, static_cast<std::int64_t>(channels + 4.0) / 8 * 8);
   return static_cast<double>(nearest) < 0.9 * channels ? nearest + 8 : nearest;
@@ -55,6 +56,8 @@ InvertedResidual MobileNetV2::add_block(const std::string& name, std::int64_t in
   };
   if (expansion != 1) block.expand = add_pair({.in = in, .out = hidden});
   block.depthwise = add_pair({.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .groups = hidden});
+  // The projection's norm is a sibling of its convolution in torchvision's names (conv.2, conv.3), unlike in the pairs
+  // before.
   block.project =
       add_conv_norm(name + std::to_string(index), name + std::to_string(index + 1), {.in = hidden, .out = out});
   return block;

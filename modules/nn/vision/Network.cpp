@@ -57,6 +57,7 @@ std::int64_t Network::num_parameters() const {
   return count;
 }
 
+// Nothing is changed before all patterns are known to match.
 void Network::freeze(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns)
     if (std::none_of(parameters_.begin(), parameters_.end(), [&](const auto& p) { return matches(p.name, pattern); }))
@@ -75,6 +76,8 @@ void Network::freeze(const std::vector<std::string>& patterns) {
   parameters_ = std::move(trained);
 }
 
+// set_data() exchanges the memory of the tensors: those that layers, parameters() and buffers() hold stay the same
+// objects.
 void Network::to(at::Device device, at::ScalarType dtype, at::MemoryFormat layout) {
   StagedCopies copies;
   for (const NamedTensor& entry : state_) {
@@ -91,6 +94,7 @@ void Network::to(at::Device device, at::ScalarType dtype, at::MemoryFormat layou
 }
 
 at::Tensor Network::add_parameter(const std::string& name, at::IntArrayRef sizes, const Initial& initial) {
+  // The place in the state dictionary is the stream: weights are equal on every rank, and do not depend on the device.
   at::Tensor value = initial_values(sizes, initial, seed_, state_.size());
   value.requires_grad_(true);
   parameters_.push_back({name, value});

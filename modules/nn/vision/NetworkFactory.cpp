@@ -86,6 +86,7 @@ std::int64_t classes_in(const TensorFile& file, const Network& network, std::int
   return file.contains(weight) ? file.view(weight).size(0) : own;
 }
 
+// By place in the state dictionary, which is the same for any number of classes.
 void copy_all_but_classifier(const Network& from, const Network& to) {
   const at::NoGradGuard no_grad;
   const std::vector<std::string>& names = to.classifier_names();
@@ -115,6 +116,8 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
   return definition.make(options);
 }
 
+// With another number of classes the file is read into a second network of its own shape, so that its names and shapes
+// are checked as strictly as otherwise.
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options,
                                       const std::string& weights) {
   std::unique_ptr<Network> network = make_network(name, options);

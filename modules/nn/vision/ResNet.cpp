@@ -28,6 +28,8 @@ Layout layout_of(ResNet::Depth depth) {
 }
 
 // Of `width` channels inside, as table 1 of the paper.
+// The stride of a bottleneck is in the 3x3 convolution (torchvision, "v1.5"); the paper has it in the first 1x1, which
+// loses three quarters of the input's places.
 std::vector<Convolution> shapes_of(BlockKind kind, std::int64_t in, std::int64_t width, std::int64_t stride) {
   if (kind == BlockKind::basic)
     return {{.in = in, .out = width, .kernel = 3, .stride = stride}, {.in = width, .out = width, .kernel = 3}};

@@ -30,6 +30,8 @@ struct BatchMoments {
   at::Tensor count, mean, variance;  // float64; count 0-dimensional, variance biased
 };
 
+// Count, sum and sum of squares in one all-reduce, in float64: E[x^2] - E[x]^2 cancels, and float32 would not have the
+// digits. Replicas may have different numbers of values, so that the counts are summed too.
 BatchMoments reduced_moments(const at::Tensor& x, StatisticsReducer& reducer) {
   const std::int64_t num_channels = x.size(1);
   const at::Tensor wide = x.to(at::kDouble);
@@ -43,6 +45,8 @@ BatchMoments reduced_moments(const at::Tensor& x, StatisticsReducer& reducer) {
   return {flat.narrow(0, 0, 1).squeeze(0), mean, variance.clamp_min(0.0)};
 }
 
+// As torch: running = 0.9 running + 0.1 new, the variance unbiased by n / (n - 1). Without branches on the host, which
+// would wait for a device: where there are fewer than two values everything stays.
 void track(const NormTensors& norm, const BatchMoments& moments) {
   const at::Tensor enough = moments.count > 1.5;
   const at::Tensor unbiased = moments.variance * moments.count / (moments.count - 1.0).clamp_min(1.0);
@@ -96,6 +100,8 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
     at::Tensor flat = at::cat({dbias, dweight});
     saved_pointer<StatisticsReducer>(context->saved_data["reducer"])->all_reduce(flat);
     const at::Tensor means = flat / count.clamp_min(1.0);
+    // dx = w / sigma (dz - mean(dz) - xhat mean(dz xhat)), with the means over all replicas' values. The gradients of
+    // weight and bias stay this replica's own: they are summed later with all others.
     const at::Tensor centred = dz - per_channel(means.narrow(0, 0, weight.numel()), dtype) -
                                result.xhat * per_channel(means.narrow(0, weight.numel(), weight.numel()), dtype);
     const at::Tensor dx = centred * per_channel(inverse_deviation * weight.to(at::kDouble), dtype);

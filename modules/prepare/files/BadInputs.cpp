@@ -25,6 +25,7 @@ std::vector<BadInput> merge_bad(const std::vector<BadInput>& mine, const Communi
 }
 
 void report_bad(const std::vector<BadInput>& bad, const std::string& singular, const std::string& plural) {
+  // A damaged disk or the wrong --type can make millions of inputs bad; the first reasons say which it is.
   constexpr std::size_t kMostLines = 20;
   if (bad.empty()) return;
   std::string text = fmt::format("{} unreadable {} left out:", grouped(static_cast<std::int64_t>(bad.size())),

@@ -16,6 +16,8 @@ struct SeekableInput::Handle {
   gzFile file;
 };
 
+// zlib's gz functions read plain files as they are (by the missing magic number 1f 8b), so that one way serves both. A
+// concatenation of gzip members, as bgzip makes them, is read to its end.
 SeekableInput::SeekableInput(const std::string& path) : path_(path) {
   require_regular_file(path);
   errno = 0;
@@ -54,6 +56,8 @@ void SeekableInput::skip_to(std::uint64_t offset) {
   }
 }
 
+// gzread() returns an int and takes an unsigned: larger reads are cut into calls. Fewer bytes than wanted mean the end
+// of the file or an error, which gzerror() distinguishes; a truncated member is Z_BUF_ERROR, not the end.
 std::size_t SeekableInput::read_some(std::uint64_t offset, std::span<std::uint8_t> bytes) {
   gzFile file = handle_->file;
   skip_to(offset);

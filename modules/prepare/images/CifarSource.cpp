@@ -28,6 +28,8 @@ std::int64_t size_of(const std::string& path) {
 }
 
 /// 1 for CIFAR-10, 2 for CIFAR-100. Real files hold 10,000 or 50,000 records, so that only one can fit.
+/// The files have no header: only their size shows the kind. 3073 and 3074 have no common divisor, so that a whole
+/// number of records of both kinds would take 3073 x 3074 bytes, which is 3074 images of CIFAR-10.
 std::int64_t find_label_bytes(const std::string& path) {
   const std::int64_t size = size_of(path);
   for (const std::int64_t label_bytes : {1, 2})
@@ -66,6 +68,7 @@ std::vector<std::string> names_next_to(const std::string& file, std::int64_t lab
 }
 
 /// Files of CIFAR's version for Python.
+/// A pickle is a program for Python's virtual machine; reading one from an untrusted file would run it.
 constexpr const char* kPickles[] = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5",
                                     "test_batch",   "train",        "test",         "batches.meta", "meta"};
 
@@ -76,6 +79,8 @@ constexpr const char* kPickles[] = {"data_batch_1", "data_batch_2", "data_batch_
 
 }  // namespace
 
+// All labels are read at once, which is a pass over all files: records are so small that seeking over the pixels would
+// cost more than reading them.
 CifarSource::CifarSource(const std::vector<std::string>& files) {
   label_bytes_ = find_label_bytes(files.front());
   const std::int64_t record = label_bytes_ + kPixelBytes;
@@ -131,6 +136,7 @@ Image CifarSource::read(std::int64_t index) const {
   const std::uint8_t* planes = record.data() + label_bytes_;
   Image image{kShape, std::vector<std::uint8_t>(kPixelBytes)};
   for (std::size_t i = 0; i < kPixelBytes; ++i)
+    // From planes (all red, all green, all blue) to pixels of three bytes.
     image.pixels[i] = planes[i % 3 * kPlane + i / 3];
   return image;
 }
@@ -155,6 +161,8 @@ std::vector<std::string> cifar_files(const std::string& folder, const std::strin
   for (const std::string& path : files)
     if (std::ranges::find(kPickles, fs::path(path).filename().string()) != std::end(kPickles)) refuse_pickle(path);
   const auto is_test = [](const std::string& path) { return fs::path(path).filename().string().starts_with("test"); };
+  // data_batch_*.bin and train.bin are training data, test_batch.bin and test.bin test data, and one glob easily takes
+  // both.
   const auto first_test =
       std::stable_partition(files.begin(), files.end(), [&](const auto& path) { return !is_test(path); });
   if (first_test != files.begin() && first_test != files.end())

@@ -26,6 +26,8 @@ bool is_number(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+// As texts: numbers of any length are compared, by length without leading zeros and then digit by digit. Class folders
+// 0 to 10 must get the labels 0 to 10, not the order 0, 1, 10, 2.
 bool less_as_number(const std::string& a, const std::string& b) {
   const auto digits = [](const std::string& name) {
     return name.substr(std::min(name.find_first_not_of('0'), name.size()));
@@ -69,6 +71,8 @@ struct Entry {
   bool is_gone() const { return type == fs::file_type::not_found || type == fs::file_type::none; }
 };
 
+// Sorted by bytes: the order in which a file system lists names differs between machines, and labels and rows follow
+// it.
 std::vector<Entry> entries_of(const fs::path& folder) {
   std::vector<Entry> entries;
   std::error_code error;
@@ -89,6 +93,8 @@ FolderListing::FolderListing(const std::string& folder) : folder_(folder) {
     list_pictures(name);
 }
 
+// Whatever could be a picture and is not read is counted and said: a wrongly nested folder would otherwise lose a part
+// of the data without a word. A link to nothing may be a class on a disk that is not mounted, and is an error.
 void FolderListing::list_classes() {
   for (const Entry& entry : entries_of(folder_)) {
     if (entry.is_folder()) {
@@ -141,6 +147,7 @@ void FolderListing::note_file(const std::string& name) {
 void FolderListing::note_pictures_in(const std::string& name, const std::string& kind) {
   std::vector<std::string> found;
   const fs::path root = fs::path(folder_) / name;
+  // Hidden folders are not read anyway: one without permission is passed over, others are errors.
   const auto of_unreadable =
       kind == kHidden ? fs::directory_options::skip_permission_denied : fs::directory_options::none;
   std::error_code error;

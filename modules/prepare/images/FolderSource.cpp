@@ -22,6 +22,8 @@ constexpr char kSeparator = '\0';
 
 }  // namespace
 
+// Rank 0 alone lists: ranks that see a folder at different moments could otherwise number the classes differently. The
+// pictures come class by class, so that the label of each follows from its first folder.
 FolderSource::FolderSource(const std::string& folder, const Communicator& communicator)
     : folder_(folder.substr(0, std::max<std::size_t>(1, folder.find_last_not_of('/') + 1))) {
   std::vector<std::string> pictures;

@@ -15,6 +15,7 @@ namespace multicard {
 
 namespace {
 
+// The magic number is two zero bytes, the type of the elements (8: unsigned bytes) and the number of dimensions.
 constexpr std::uint32_t kImageMagic = 0x00000803, kLabelMagic = 0x00000801;
 constexpr std::uint64_t kImageHeaderBytes = 16, kLabelHeaderBytes = 8;
 
@@ -24,6 +25,7 @@ std::array<std::uint32_t, Count> read_numbers(SeekableInput& input) {
   input.read(0, bytes);
   std::array<std::uint32_t, Count> numbers{};
   for (std::size_t i = 0; i < bytes.size(); ++i)
+    // Big-endian, whatever the machine.
     numbers[i / 4] = numbers[i / 4] << 8 | bytes[i];
   return numbers;
 }
@@ -84,6 +86,8 @@ Image IdxSource::read(std::int64_t index) const {
   const std::uint64_t bytes = image.pixels.size();
   const std::uint64_t offset = kImageHeaderBytes + static_cast<std::uint64_t>(index) * bytes;
   images_->read(offset, image.pixels);
+  // What follows the last image is checked when that is read: in a gzip file the end is only known after decompressing
+  // all.
   if (index + 1 == size()) images_->expect_end(offset + bytes);
   return image;
 }

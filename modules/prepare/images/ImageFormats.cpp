@@ -16,6 +16,8 @@ using enum KeyUse;
 constexpr const char* kConvert = "convert them to PNG or JPEG";
 constexpr const char* kNoPicture = "no picture";
 
+// Endings of pictures that are not read are listed, so that a folder of WebP is refused with the way out, and not taken
+// for an empty class. Endings that are known to hold no pictures keep the warning short.
 constexpr ForeignKey kEndings[] = {
     {".jpg", used, "JPEG, or PNG by another name"},
     {".jpeg", used, "JPEG, or PNG by another name"},
@@ -68,6 +70,8 @@ constexpr ForeignKey kEndings[] = {
     {".db", harmless, "what file managers keep"},
 };
 
+// Integers that number rows or give sizes stand next to labels in many data sets: they must not be taken for them when
+// the column `label` is missing.
 constexpr ForeignKey kParquetColumns[] = {
     {"image", used, "bytes of JPEG or PNG, plain or in a struct; without it the only column of that kind"},
     {"label", used, "integers; without it the only column of integers that is not one of those below"},
@@ -122,6 +126,7 @@ constexpr ForeignKey kCifar[] = {
 }  // namespace
 
 const ForeignKey* find_idx_type(std::uint32_t magic) {
+  // The lowest byte is the number of dimensions.
   const std::string code = fmt::format("0x{:02x}", magic >> 8);
   return find_key(kIdxTypes, code);
 }

@@ -54,6 +54,7 @@ ImageFormat image_format(const std::string& word) {
                    fmt::format("Use one of {}.", join(texts_of<ImageFormat>(kImageFormatWords), ", ")));
 }
 
+// A folder is opened outside of agreed(), because it is itself collective: rank 0 lists it for all.
 std::unique_ptr<ImageSource> open_image_source(const PrepareOptions& options, const Communicator& communicator) {
   constexpr std::int64_t kSyntheticImages = 1000, kSyntheticClasses = 10, kSyntheticSize = 32;
   agreed(communicator, [&] { check_inputs(options); });

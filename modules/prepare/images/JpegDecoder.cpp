@@ -21,6 +21,8 @@ struct JpegErrors {
   LibraryError error;
 };
 
+// error_exit must not return. longjmp() over frames of the C library is what it is made for; over C++ frames with
+// destructors it would be undefined, which is why guarded() demands bodies without any.
 void leave(j_common_ptr info) {
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   char text[JMSG_LENGTH_MAX];
@@ -65,6 +67,7 @@ JpegDecoder::JpegDecoder(const std::string& path, PictureFile file) : path_(path
     guarded(path_, errors_.error, [&] {
       jpeg_create_decompress(&info_);
       jpeg_stdio_src(&info_, file_.get());
+      // APP1 holds EXIF and XMP. Marker data are otherwise skipped by the library.
       constexpr unsigned kWholeMarker = 0xffff;
       jpeg_save_markers(&info_, JPEG_APP0 + 1, kWholeMarker);
       jpeg_read_header(&info_, TRUE);
@@ -79,6 +82,7 @@ JpegDecoder::JpegDecoder(const std::string& path, PictureFile file) : path_(path
   orientation_ = find_orientation();
 }
 
+// EXIF has precedence over XMP, as in Pillow.
 int JpegDecoder::find_orientation() const {
   constexpr std::string_view kExif("Exif\0\0", 6), kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
   std::optional<int> of_xmp;
@@ -93,6 +97,7 @@ int JpegDecoder::find_orientation() const {
 }
 
 /// Programs of Adobe store inks inverted, and so does everybody else.
+/// CMYK becomes RGB by r = c k / 255 on inverted inks, the formula of Pillow, without a colour profile.
 void inks_to_rgb(const std::uint8_t* inks, std::size_t num_pixels, std::uint8_t* rgb) {
   for (std::size_t i = 0; i < num_pixels; ++i)
     for (std::size_t c = 0; c < 3; ++c)
@@ -100,6 +105,7 @@ void inks_to_rgb(const std::uint8_t* inks, std::size_t num_pixels, std::uint8_t*
 }
 
 Image JpegDecoder::decode() {
+  // libjpeg converts YCCK to CMYK and YCbCr to RGB, but CMYK to RGB not at all.
   const bool is_cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
   info_.out_color_space = is_cmyk ? JCS_CMYK : stored_.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   const auto num_pixels = static_cast<std::size_t>(stored_.height * stored_.width);

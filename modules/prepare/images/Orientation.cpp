@@ -17,6 +17,7 @@ class TiffReader {
       : bytes_(bytes), is_little_(!bytes.empty() && bytes[0] == 'I') {}
 
   std::uint64_t number(std::size_t offset, std::size_t num_bytes) const {
+    // Offsets come from the file: compared without a sum, which could overflow.
     if (offset > bytes_.size() || num_bytes > bytes_.size() - offset) return 0;
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < num_bytes; ++i)
@@ -59,6 +60,9 @@ bool turns_sideways(int orientation) {
 
 }  // namespace
 
+// TIFF: bytes 0-1 "II" or "MM" (the byte order), 2-3 the number 42, 4-7 the offset of the first directory. A directory
+// is a count and entries of 12 bytes: tag, type, number of values, and the value or, where it is longer than 4 bytes,
+// its offset.
 std::optional<int> orientation_of_exif(std::span<const std::uint8_t> exif) {
   constexpr std::string_view kName("Exif\0\0", 6);  // which belongs before the block, and stands in it at times
   while (exif.size() >= kName.size() && std::equal(kName.begin(), kName.end(), exif.begin()))
@@ -71,6 +75,7 @@ std::optional<int> orientation_of_exif(std::span<const std::uint8_t> exif) {
   if (!names_order || (tiff.number(2, 2) != kTiff && tiff.number(2, 2) != kTiff << 8)) return std::nullopt;
   const std::size_t directory = tiff.number(4, 4);
   const std::uint64_t num_entries = tiff.number(directory, 2);
+  // A damaged count is harmless: it has 16 bits, and what lies beyond the block reads as 0.
   for (std::size_t i = 0; i < num_entries; ++i) {
     const std::size_t entry = directory + 2 + i * kEntryBytes;
     if (tiff.number(entry, 2) != kOrientationTag) continue;
@@ -81,6 +86,8 @@ std::optional<int> orientation_of_exif(std::span<const std::uint8_t> exif) {
   return std::nullopt;
 }
 
+// XMP is RDF in XML; the property is an attribute (tiff:Orientation="6") or an element. Searching the text is what
+// Pillow does, and needs no XML parser for a value of one digit.
 std::optional<int> orientation_of_xmp(std::string_view xmp) {
   constexpr std::string_view kProperty = "tiff:Orientation";
   for (std::size_t at = xmp.find(kProperty); at != xmp.npos; at = xmp.find(kProperty, at + 1)) {
@@ -97,6 +104,8 @@ ImageShape upright_shape(const ImageShape& stored, int orientation) {
   return {stored.width, stored.height, stored.channels};
 }
 
+// Orientation says what the stored first row and column are of the picture: 1 top left, 2 top right, 3 bottom right, 4
+// bottom left, and 5 to 8 the same with rows and columns exchanged (left top, right top, right bottom, left bottom).
 Image upright(Image stored, int orientation) {
   if (orientation <= 1) return stored;
   const ImageShape from = stored.shape, to = upright_shape(from, orientation);

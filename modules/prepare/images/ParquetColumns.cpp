@@ -24,6 +24,7 @@ struct Wanted {
   const char* expected;
 };
 
+// The datasets library stores an Image feature as a struct of bytes and path; plain bytes are what other writers have.
 const Wanted kImages{"image", "images", {ParquetKind::image, ParquetKind::bytes}, "bytes, or structs with bytes"};
 const Wanted kLabels{"label", "labels", {ParquetKind::integer}, "integers"};
 
@@ -66,6 +67,8 @@ std::string named_column(const ParquetFile& file, const Wanted& wanted, const st
   return name;
 }
 
+// A guess is made only where nothing else is possible: two candidates are an error, since training on the wrong
+// integers as labels would not be noticed.
 std::string meant_column(const ParquetFile& file, const Wanted& wanted) {
   const std::vector<ParquetColumn> columns = file.columns();
   if (const ParquetColumn* usual = find(columns, wanted.name)) {
@@ -102,6 +105,8 @@ ImageColumns find_image_columns(const ParquetFile& file, const std::vector<std::
   return found;
 }
 
+// The datasets library writes its schema as JSON into the file's key-value metadata under "huggingface": {"info":
+// {"features": {COLUMN: {"names": [...], "_type": "ClassLabel"}}}}. Names may also be an object by number.
 std::vector<std::string> stored_class_names(const ParquetFile& file, const std::string& column) {
   const std::string text = file.metadata("huggingface");
   if (text.empty()) return {};

@@ -31,6 +31,8 @@ std::vector<std::string> numbered_classes(const std::vector<std::int64_t>& label
 
 }  // namespace
 
+// The first file decides which columns are meant; all others must have them under the same names. Labels of all files
+// are read here, pictures when they are asked for.
 ParquetSource::ParquetSource(std::vector<std::string> files, const std::vector<std::string>& columns)
     : paths_(std::move(files)) {
   check_split_files(paths_);
@@ -74,6 +76,8 @@ std::string ParquetSource::name_of(std::int64_t index) const {
 
 std::string ParquetSource::bytes_of(std::int64_t index) const {
   const std::size_t file = file_of(index);
+  // One file is kept open: images are read in ascending order, and opening means reading the footer with all of its
+  // metadata.
   if (!open_ || open_->path() != paths_[file]) open_ = std::make_unique<ParquetFile>(paths_[file]);
   return open_->bytes(index - first_[file], columns_.image);
 }

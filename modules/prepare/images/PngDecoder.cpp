@@ -13,6 +13,7 @@ namespace multicard {
 
 namespace {
 
+// As in JpegDecoder.cpp: libpng demands that the handler does not return.
 void leave(png_structp png, png_const_charp text) {
   auto* error = static_cast<LibraryError*>(png_get_error_ptr(png));
   std::snprintf(error->text, sizeof error->text, "%s", text);
@@ -46,6 +47,7 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
       info_(png_ ? png_create_info_struct(png_) : nullptr) {
   try {
     if (!info_) throw_damaged(path_, "out of memory");
+    // Before libpng reads: eXIf may follow the pixels, and the texts are not kept (below).
     orientation_ = orientation_of_png(file_.get());
     guarded(path_, error_, [&] {
       png_init_io(png_, file_.get());
@@ -61,6 +63,8 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
     });
     const auto height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_);
     check_picture_size(path_, height, width);
+    // Only now does the library know the number of channels after the conversions that were asked for. The size is
+    // checked before, because this call allocates rows.
     guarded(path_, error_, [&] { png_read_update_info(png_, info_); });
     shape_ = {height, width, png_get_channels(png_, info_)};
   } catch (...) {
@@ -71,6 +75,8 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
 
 Image PngDecoder::decode() {
   Image image{shape_, std::vector<std::uint8_t>(static_cast<std::size_t>(shape_.num_bytes()))};
+  // All rows at once, as an interlaced picture comes in seven passes over the whole. The vectors live outside of the
+  // guarded body, over which an error jumps.
   std::vector<png_bytep> rows;
   for (std::int64_t y = 0; y < shape_.height; ++y)
     rows.push_back(image.pixels.data() + y * shape_.width * shape_.channels);

@@ -37,6 +37,8 @@ std::string inflated(std::string_view packed) {
 }
 
 /// The text of a chunk tEXt, zTXt or iTXt (PNG specification, section 11.3.3), after its keyword.
+/// After the keyword and its NUL: tEXt has the text; zTXt a byte for the method and the packed text; iTXt a flag, a
+/// byte for the method, language and translated keyword, each with a NUL, and the text, packed if the flag is 1.
 std::string text_of(std::string_view chunk, std::string_view rest) {
   if (chunk == "tEXt" || rest.empty()) return std::string(rest);
   const bool is_packed = chunk == "zTXt" || rest[0] == 1;
@@ -49,6 +51,7 @@ std::string text_of(std::string_view chunk, std::string_view rest) {
 }
 
 /// The block in hexadecimal digits after two lines, its name and its length.
+/// ImageMagick's and exiv2's way to keep EXIF in a text chunk, from before eXIf was part of the standard (2017).
 std::optional<int> orientation_of_profile(std::string_view text) {
   for (int line = 0; line < 3; ++line)
     text.remove_prefix(std::min(text.size(), text.find('\n')) + (text.find('\n') < text.size() ? 1 : 0));
@@ -86,6 +89,8 @@ class Clues {
 
 }  // namespace
 
+// A PNG is its signature and chunks of length (big-endian), name, data and checksum. Chunks are walked by their lengths
+// alone: checksums of the others are libpng's business, and damage there is found when it decodes.
 int orientation_of_png(std::FILE* file) {
   constexpr long kSignatureBytes = 8, kChecksumBytes = 4;
   Clues clues;

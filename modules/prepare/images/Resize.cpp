@@ -7,6 +7,7 @@ namespace multicard {
 
 namespace {
 
+// Pillow's precision: 255 x 2^22 and the rounding stay below 2^31.
 constexpr int kWeightBits = 22;
 
 /// The inputs [first, first + weights.size()) of one output, with weights of kWeightBits binary places that add up
@@ -16,6 +17,9 @@ struct Window {
   std::vector<std::int32_t> weights;
 };
 
+// The triangle has half a width of one output pixel, measured in the input, and at least one input pixel: shrinking
+// averages over all that an output covers, growing interpolates. At the borders the weights are made to add up to 1
+// again.
 std::vector<Window> windows(std::int64_t from, std::int64_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to), reach = std::max(scale, 1.0);
   std::vector<Window> all;
@@ -39,6 +43,7 @@ std::vector<Window> windows(std::int64_t from, std::int64_t to) {
 
 /// The weighted sum of bytes `stride` apart.
 std::uint8_t weighted(const Window& window, const std::uint8_t* first, std::int64_t stride) {
+  // One half, so that the shift rounds.
   std::int32_t sum = 1 << (kWeightBits - 1);
   for (const std::int32_t weight : window.weights) {
     sum += weight * *first;
@@ -74,6 +79,7 @@ Image resized_columns(const Image& image, std::int64_t height) {
 
 }  // namespace
 
+// The order of the passes is part of the result, as each rounds to bytes: rows first, as in Pillow.
 Image resized(Image image, std::int64_t size) {
   if (image.shape.width != size) image = resized_rows(image, size);
   if (image.shape.height != size) image = resized_columns(image, size);

@@ -30,6 +30,7 @@ struct Place {
   std::int64_t knot, fraction;  ///< fraction of kOne
 };
 
+// Fixed point with 8 binary places: floating-point interpolation could round differently with other compilers.
 Place place_of(std::int64_t coordinate, std::int64_t size) {
   const std::int64_t along = coordinate * (kKnots - 1) * kOne / std::max<std::int64_t>(1, size - 1);
   const std::int64_t knot = std::min(along / kOne, kKnots - 2);
@@ -69,6 +70,8 @@ class Noise {
     // Eight bytes from every random number.
     bits_ = count_ % 8 == 0 ? splitmix64(key_, count_ / 8) : bits_ >> 8;
     ++count_;
+    // Multiplication and division instead of a remainder, so that the values are spread over the whole range as evenly
+    // as 256 byte values allow.
     return static_cast<std::int64_t>(bits_ & 0xff) * (2 * reach + 1) / 256 - reach;
   }
 

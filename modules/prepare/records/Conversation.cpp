@@ -54,6 +54,7 @@ void refuse_functions(const json& object, const std::string& what) {
                       "Write it as \"tools\" or \"tool_calls\".");
 }
 
+// Weights other than 0 and 1 would mean a weighted loss, which shards cannot hold: a mask says yes or no of a token.
 bool is_weighted(const json& message, const std::string& what) {
   std::optional<bool> is_trained;
   for (const char* key : kWeights) {
@@ -83,6 +84,7 @@ std::string further_fields(const json& message, const char* role, const char* co
 }
 
 /// A member that may be JSON or a string of it.
+/// Many data sets store tools as a string of JSON, since their objects have no common type for a table's column.
 std::string json_member(const json& record, const char* key, const std::string& what) {
   const json* value = optional_member(record, key);
   if (!is_given(value)) return {};
@@ -128,6 +130,7 @@ void Conversation::mask_prompt() {
     message.is_trained = false;
 }
 
+// A message that only calls tools may lack a content, which templates distinguish from an empty one (has_content).
 Conversation read_message(const json& message, const std::string& what) {
   const std::string of_what = fmt::format("a message of {}", what);
   refuse_functions(message, of_what);
@@ -184,6 +187,8 @@ void refuse_context(const json& record, const std::string& what) {
                       "Write its prompt and answers as lists of messages.");
 }
 
+// Some data sets write the system message twice, in the record and in front of its messages; only where the two differ
+// is it unclear which is meant.
 Conversation joined(const Conversation& setting, const Conversation& messages, const std::string& what) {
   Conversation all = setting;
   const bool have_both = !setting.messages.empty() && !messages.messages.empty() &&
@@ -196,6 +201,8 @@ Conversation joined(const Conversation& setting, const Conversation& messages, c
   return all;
 }
 
+// What a template would leave out without a word is refused: a model trained on conversations whose tools or calls are
+// missing learns to call tools that it was never shown.
 std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conversation& conversation) {
   const auto refuse = [&](const char* key) {
     throw DataError(fmt::format("the record has \"{}\"", key),

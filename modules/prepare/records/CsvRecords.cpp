@@ -19,6 +19,8 @@ std::optional<char> csv_separator(const std::string& path) {
   return std::nullopt;
 }
 
+// The first three bytes may come in several pieces, and are kept until it is known whether they are a byte order mark,
+// as Excel writes it: it would become part of the first column's name.
 void CsvScanner::take(std::string_view piece) {
   if (has_begun_) return scan(piece);
   head_ += piece;
@@ -35,6 +37,9 @@ void CsvScanner::begin() {
   scan(head);
 }
 
+// RFC 4180 by states, so that a row may span pieces and a quoted field lines. A quote inside quotes either ends the
+// field or is the first of two that mean one: the next byte decides. Line ends are LF or CR LF; the CR is not part of
+// the row.
 void CsvScanner::scan(std::string_view piece) {
   for (const char byte : piece) {
     const bool begins_row = !is_open_ && byte != '\r' && byte != '\n';
@@ -75,6 +80,7 @@ void CsvScanner::end_row(std::int64_t end) {
   place_ = Place::field_start;
 }
 
+// All values stay texts: a CSV has no types, and "007" must not become 7.
 std::string csv_record(const std::vector<std::string>& header, std::string_view row, char separator,
                        const std::string& what) {
   std::vector<std::string> fields = csv_fields(row, separator, what);

@@ -22,6 +22,8 @@ constexpr const char* kPassed = "for the template";
 constexpr const char* kReasoning = "for the template; that one does not write it is said";
 constexpr const char* kParts = "parts of an answer that are trained on; whole answers are";
 
+// Fields that change what is trained on, in some tool's dialect, are refused where they are not understood; fields for
+// the template are passed to it as they are.
 constexpr ForeignKey kMessage[] = {
     {"role", used, "who speaks"},
     {"from", used, "who speaks"},

@@ -38,6 +38,7 @@ std::size_t common_length(std::string_view a, std::string_view b) {
   return length;
 }
 
+// At least one message is left to each side, which is the answer.
 std::size_t common_length(const Conversation& a, const Conversation& b) {
   const auto is_same = [](const Message& x, const Message& y) {
     return x.role == y.role && x.content == y.content && x.fields == y.fields;
@@ -111,6 +112,8 @@ Pieces answered(const Conversation& before, const Conversation& answer, const Pr
 }
 
 /// Lists of messages of which at least one carries its prompt.
+/// What both have in common at the beginning is the prompt, also where it contains the assistant's turns; where only
+/// one half has a prompt, all up to its last message that is not the assistant's is.
 PiecePair pair_with_prompt_inside(const json& record, const PreferencePrompt& own,
                                   const PromptTemplate& prompt_template, const std::string& what) {
   const Conversation setting = read_setting(record, what);
@@ -155,6 +158,8 @@ PiecePair pair_of_texts(const json& record, const PreferencePrompt& prompt, cons
 
 }  // namespace
 
+// The forms in which TRL and the common data sets give a pair, from the clearest to the one that needs guessing: texts
+// with a prompt, messages with the prompt inside, a prompt of its own, and last two whole texts that begin alike.
 PiecePair preference_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
   const json& chosen = member(record, "chosen", what);
   const json& rejected = member(record, "rejected", what);

@@ -41,6 +41,7 @@ bool is_list(const std::string& name, const json& record) {
 }
 
 /// The same prompt, whether or not a system message is in front of it.
+/// Data sets put the system message in one of the two places, or in both.
 bool are_same(const Conversation& a, const Conversation& b) {
   const auto without_system = [](Conversation one) {
     if (!one.messages.empty() && one.messages.front().role == "system") one.messages.erase(one.messages.begin());
@@ -100,6 +101,8 @@ bool PreferencePrompt::is_repetition(const json& value) const {
   return !name_.empty() && value == record_[name_];
 }
 
+// A field that may hold text of the prompt and is not read would silently shorten it. Repetitions of the prompt, or of
+// the better conversation, lose nothing.
 void PreferencePrompt::require_nothing_else() const {
   for (const char* name : kMembers) {
     const bool is_read = name == name_ || (is_instruction() &&

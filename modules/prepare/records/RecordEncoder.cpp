@@ -46,6 +46,8 @@ void require_own_positions(const json& record, const std::string& key, const std
 }
 
 /// Tokens from a list of ids and one of labels, each its own id or -100.
+/// Labels follow the convention of transformers: equal to the input ids, not shifted, with -100 where a token does not
+/// count. A label that is another token would be a different task.
 EncodedText read_ids(const json& record, const std::string& prefix, const std::string& what) {
   const std::string ids_key = prefix + "input_ids", labels_key = prefix + "labels";
   const json& ids = list_member(record, ids_key.c_str(), what);
@@ -73,6 +75,7 @@ void read_token_record(const json& record, const std::string& what, EncodedRecor
   if (is_pair) encoded.rejected = read_ids(record, "rejected_", what);
 }
 
+// Nothing is before the first token from which it could be predicted.
 void unmask_first(EncodedText& row) {
   if (!row.loss_mask.empty()) row.loss_mask.front() = 0;
 }
@@ -90,6 +93,7 @@ auto with_name(const std::string& name, Body&& body) {
 
 }  // namespace
 
+// The order matters: a preference record often has a prompt too, and a chat record a text.
 std::optional<DatasetType> likely_other_type(const std::string& text, DatasetType type) {
   struct Mark {
     DatasetType type;
@@ -187,6 +191,7 @@ EncodedRecord RecordEncoder::encode_text(const std::string& text, const std::str
 
 EncodedText RecordEncoder::encode(const std::vector<TextPiece>& pieces) const {
   EncodedText row = encode_pieces(*tokenizer_, pieces);
+  // Of a conversation this also trains on the prompts and on the template's own tokens.
   if (loss_ == LossOn::all) std::fill(row.loss_mask.begin(), row.loss_mask.end(), std::uint8_t{1});
   return row;
 }

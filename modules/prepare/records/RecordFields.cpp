@@ -22,6 +22,8 @@ constexpr const char* kMoreQuestion = "more of the question";
 constexpr const char* kOnlyMessages = "only templates of messages have a place for it";
 constexpr const char* kOnlyText = "only text is trained on";
 
+// Three kinds of fields besides those that are read: harmless ones are passed over in silence, unsupported ones would
+// change the text or its weight and are refused, and what is in no list is named in a warning.
 constexpr ForeignKey kCommon[] = {
     {"id", harmless, "name of the record"},
     {"_id", harmless, "name of the record"},

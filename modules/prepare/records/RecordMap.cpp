@@ -28,6 +28,8 @@ struct Synonyms {
   std::vector<const char*> others;
 };
 
+// Only names that cannot be taken for another field of the type, and only where exactly one of them is there: a guess
+// that may be wrong is left to --map.
 const std::vector<Synonyms>& synonyms() {
   static const std::vector<Synonyms> all{
       {DatasetType::alpaca, "instruction", {"prompt", "question", "query"}},
@@ -131,6 +133,7 @@ void RecordMap::rename_roles(json& messages) {
     const auto& name = role->get_ref<const std::string&>();
     const auto mapped =
         std::find_if(roles_.begin(), roles_.end(), [&](const Renaming* one) { return one->from == name; });
+    // What --map says comes before what is known: "function" may be the user's in some data set.
     const auto known = std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& one) { return name == one.first; });
     if (mapped != roles_.end()) {
       (*mapped)->is_used = true;

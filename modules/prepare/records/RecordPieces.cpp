@@ -19,6 +19,8 @@ std::string text_or_nothing(const json& record, const char* key, const std::stri
 }
 
 Pieces joined_texts(std::string prompt, std::string completion) {
+  // The completion continues the prompt: both are tokenised as one text, as they stand in a plain file, and a token may
+  // reach over the border.
   return {{std::move(prompt), false, false}, {std::move(completion), true, true, true}};
 }
 
@@ -39,6 +41,8 @@ Pieces continued(const PromptTemplate& prompt_template, Conversation prompt, con
   return render(prompt_template, prompt);
 }
 
+// LLaMA-Factory's form of several turns in an Alpaca record; each becomes a turn of the chat template, and all outputs
+// are targets.
 Pieces turn_with_history(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
   Conversation all = read_setting(record, what);
   for (const json& turn : list_member(record, "history", what)) {

@@ -14,6 +14,8 @@ bool is_space(char byte) {
 
 }  // namespace
 
+// Records are found by brackets and strings alone; whether they are JSON is found when they are parsed. The scanner
+// holds no bytes: files may be larger than memory.
 void RecordScanner::take(std::string_view piece) {
   for (const char byte : piece) {
     switch (state_) {
@@ -65,6 +67,8 @@ void RecordScanner::take_array_byte(char byte) {
   take_element_byte(byte);
 }
 
+// Brackets inside strings do not count, and a quote after a backslash does not end a string. All bytes of multi-byte
+// UTF-8 characters are above 0x7f, and so are never one of these.
 void RecordScanner::take_element_byte(char byte) {
   if (in_string_) {
     if (is_escaped_) {

@@ -25,6 +25,8 @@ struct Sighting {
 };
 
 /// What one rank has seen.
+/// The first image and the first of another size are enough: sizes differ somewhere exactly if two of all ranks'
+/// sightings do.
 struct Findings {
   Sighting first, other;  ///< the first image, and the first one of another size
   std::int64_t most_channels = 0;
@@ -49,6 +51,8 @@ Findings look(const ImageSource& source, Block block, const PrepareOptions& opti
   Findings findings;
   for (std::int64_t index = block.first; index < block.first + block.count; ++index) {
     try {
+      // With --skip-bad pictures are decoded here and again when they are written: the sizes of shards, and the place
+      // of each image, must be known before the first is written.
       findings.add(index, options.skip_bad ? source.read(index).shape : source.shape_of(index));
     } catch (const DataError& error) {
       if (!options.skip_bad) throw;

@@ -30,6 +30,7 @@ void EncodedSet::add(const EncodedRecord& record, LongText long_text, std::optio
   if (chosen.size() > before) num_of_record.push_back(static_cast<std::int64_t>(chosen.size() - before));
 }
 
+// Each part is trained on its own, without what was before: its first token loses its place as a target.
 void EncodedSet::add_parts(const EncodedText& text, std::size_t max_length) {
   const std::size_t size = text.ids.size();
   if (size > max_length) ++counts.num_split;
@@ -46,6 +47,8 @@ void EncodedSet::add_parts(const EncodedText& text, std::size_t max_length) {
   }
 }
 
+// A pair is kept or left out as a whole: the halves stay at equal places. Whether a cut took the targets, or the record
+// never had any, is counted apart, as the first can be cured by a larger --max-length.
 void EncodedSet::add_cut(const EncodedRecord& record, std::size_t max_length) {
   bool is_whole_trained = true, is_trained = true;
   std::int64_t num_cut = 0;

@@ -101,6 +101,7 @@ void report(const ShardSet& set, double seconds) {
       set.num_shards == 1 ? "" : fmt::format(" and {} more", set.num_shards - 1), human_duration(seconds)));
 }
 
+// Files get their names only when those of all sets are complete; the journal makes the naming itself all or nothing.
 PrepareResult write_sets(const PrepareOptions& options, const ImageSource& source, const DatasetScan& scan,
                          const std::vector<ShardSet>& sets, TimePoint start, const Communicator& communicator) {
   PrepareResult result;
@@ -143,6 +144,8 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
     check_class_names(found);
     return found;
   });
+  // Everything that can be refused is refused before the first byte is written: labels, sizes, existing shards, empty
+  // shards.
   const DatasetScan scan = scan_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
   const std::vector<ShardSet> sets = make_sets(options, scan, names);
   agreed(communicator, [&] {

@@ -30,6 +30,7 @@ void PrepareProgress::advance() {
 
 void PrepareProgress::show() {
   shown_ = SteadyClock::now();
+  // An estimate: asking the other ranks would need a collective in the midst of work that is not.
   const std::int64_t done = std::min(total_, done_ * num_ranks_);
   const std::string line = fmt::format(
       "{} {:.0f} %, {} of {} {}, {} {}/s", what_, 100.0 * static_cast<double>(done) / static_cast<double>(total_),

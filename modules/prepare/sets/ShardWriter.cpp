@@ -64,6 +64,8 @@ void ShardWriter::write_shard(std::int64_t shard, PrepareProgress& progress) {
   file.close();
 }
 
+// Writes are independent, not collective: ranks need different times for decoding, and each writes its own rows. A rank
+// holds one piece of pixels at a time.
 void ShardWriter::write_part(Hdf5Dataset& images, Hdf5Dataset& labels, std::int64_t first_of_shard,
                              PrepareProgress& progress) {
   const auto num_rows = static_cast<std::int64_t>(labels.num_elements());
@@ -100,6 +102,8 @@ Image ShardWriter::stored_image(std::int64_t index) const {
   return image;
 }
 
+// A second opening, by root alone: mean and deviation are known only after all pixels are written, and the format is
+// the last thing that makes a file a shard.
 void ShardWriter::write_attributes(const std::string& source_sha256) {
   agreed(communicator_, [&] {
     if (!communicator_.is_root()) return;

@@ -17,6 +17,7 @@ std::vector<bool> choose_test_part(std::int64_t count, double fraction, std::uin
   const std::vector<std::int64_t> shuffled = Sampler(order).rows(0);
   const auto num_test = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(count) + 0.5));
   const double least = 1 / static_cast<double>(count);
+  // All ranks compute this from the same numbers, and so find the error together.
   if (num_test == 0 || num_test >= shuffled.size())
     throw UsageError(fmt::format("--split {} of {} leaves no record {}", fraction, count,
                                  num_test == 0 ? "for testing" : "to train on"),

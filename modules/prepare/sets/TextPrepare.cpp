@@ -51,6 +51,7 @@ struct ChosenTemplate {
   std::string why;  ///< in words
 };
 
+// A base model without a chat template can learn any; conversations cannot be rendered without one, instructions can.
 ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType type) {
   if (!uses_template(type)) return {};
   const TemplateDate date = TemplateDate::parse(options.date);

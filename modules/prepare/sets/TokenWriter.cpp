@@ -26,6 +26,8 @@ struct Arrays {
 };
 
 /// Tokens that wait until a write is worth it.
+/// Offsets are of the whole shard: a rank knows the tokens of the ranks before it (write_half()), and writes the end of
+/// each of its sequences one place after its number. Place 0 is the root's, and is 0.
 class PieceWriter {
  public:
   PieceWriter(Arrays& arrays, std::int64_t first_sequence, std::int64_t first_token)
@@ -98,6 +100,8 @@ void TokenWriter::count_totals() {
   totals_.largest_id = communicator_.allreduce(totals_.largest_id, ReduceOp::max);
 }
 
+// Sequences stay on the rank that has made them, in rank order. Shards are cut by number, independently of ranks: a
+// rank may have a part of several shards, or none of one.
 TokenWriter::Part TokenWriter::my_part(std::int64_t shard) const {
   Part part;
   part.shard = block_of(totals_.num_sequences, shard, set_.num_shards);

@@ -29,6 +29,7 @@ at::Tensor ImageClassifier::logits(const at::Tensor& images) {
   return network_->forward(images);
 }
 
+// Evaluation batches are as large as training batches, but only run.micro_batch rows were predicted to fit.
 at::Tensor ImageClassifier::logits_in_parts(const at::Tensor& images) {
   const std::int64_t rows = options_.run.micro_batch.value_or(images.size(0));
   if (rows >= images.size(0)) return logits(images);
@@ -39,6 +40,7 @@ at::Tensor ImageClassifier::logits_in_parts(const at::Tensor& images) {
 }
 
 Loss ImageClassifier::forward(const Batch& batch) {
+  // Every micro-batch takes a seed of its own: with the step's seed alone all of them would drop the same elements.
   network_->set_dropout_seed(seeds_.next());
   return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
 }

@@ -47,6 +47,7 @@ class Alone {
 
 }  // namespace
 
+// The state in files less what is trained or a buffer: the parameters that model.freeze has taken out.
 FrozenBytes ImageClassifier::frozen() const {
   std::int64_t bytes = 0;
   for (const NamedTensor& entry : network_->state())
@@ -74,6 +75,8 @@ MeasuredPair ImageClassifier::measure_activations(const Backward& backward) {
     }
 }
 
+// The measured size counts pixels, not rows: after a retreat to smaller images the line is still that of the deck's
+// rows, because activations of a convolutional network grow with pixels.
 MeasuredPair ImageClassifier::measure_activations(std::int64_t size, const Backward& backward) {
   const std::int64_t pixels = size * size;
   const SizedWork work = [&](std::int64_t number) {

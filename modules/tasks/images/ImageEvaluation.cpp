@@ -42,6 +42,8 @@ class PairCounter {
 };
 
 /// Collective. The sum of what the ranks counted, on all ranks.
+/// Triples rather than a matrix: of thousands of classes most pairs never occur, and a full matrix would be quadratic
+/// in them on every rank.
 Confusion sum_over_ranks(const Confusion& mine, const Communicator& communicator) {
   std::vector<std::int64_t> triples;
   for (const auto& [pair, count] : mine)
@@ -72,6 +74,8 @@ ImageScores evaluate_images(DataSource& test_set, const std::function<Classified
                             const Communicator& communicator, Detail detail) {
   std::optional<BatchSums> totals;
   PairCounter pairs;
+  // Sums in float64 hold counts exactly up to 2^53; the division comes after the sum over ranks, so that ranks with
+  // fewer rows do not weigh more.
   double num_rows = 0;
   for_each_batch(test_set, communicator, [&](const Batch& rows) {
     const Classified batch = classify(rows);
@@ -82,6 +86,7 @@ ImageScores evaluate_images(DataSource& test_set, const std::function<Classified
   });
   std::array<double, kNumTotals + 1> sums{0, 0, 0, num_rows};
   if (totals) std::ranges::copy(totals->finish(), sums.begin());
+  // A rank without any row has no logits, and with them no device sums: it still takes part, with zeros.
   communicator.allreduce(std::span<double>(sums), ReduceOp::sum);
   ImageScores scores;
   scores.totals = {sums[0] / sums[3], sums[1] / sums[3], sums[2] / sums[3], static_cast<std::int64_t>(sums[3])};

@@ -99,6 +99,8 @@ std::shared_ptr<ImageClassifier> ImageTask::make_model(at::Device device) const 
         fmt::format("model.classes is {}, but the training shards have {} classes", num_classes, in_shards));
   const std::optional<std::string>& weights = options_.model.weights;
   const std::vector<std::string> before = weights ? classes_of_weights(*weights) : names;
+  // The classifier is kept only where the number of classes is equal, and then its outputs may mean other classes. With
+  // another number it starts from scratch, which needs no warning.
   if (before.size() == names.size() && before != names)
     log_warning(fmt::format("{} was trained on other classes, or on these in another order: its classifier knows those",
                             *weights));

@@ -12,6 +12,7 @@ void share_images(std::shared_ptr<const ImageSetScan>& scan, const Communicator&
   if (root_has(scan != nullptr, communicator, root)) scan = broadcast(scan, communicator, root);
 }
 
+// Whether an optional part is there is known to root alone, and decides which collectives follow: root says so first.
 void share_text(std::optional<TextSetScan>& scan, const Communicator& communicator, int root) {
   if (!root_has(scan.has_value(), communicator, root)) return;
   const TextSetScan mine = scan.value_or(TextSetScan{});

@@ -13,12 +13,15 @@ namespace multicard {
 namespace {
 
 /// The rows of a batch without the padding that only longer rows need.
+/// Rows of a global batch are padded to its longest row; a micro-batch, or the rows of one rank, may all be shorter.
 TextInput input_of(const Batch& batch) {
   const std::int64_t width = width_of(batch.shapes);
   return {batch.inputs.narrow(1, 0, width), batch.targets.narrow(1, 0, width), batch.shapes};
 }
 
 /// Of the rows, whichever rank and micro-batch has them.
+/// The seed is a function of run, step and row number alone, so that NEFTune's noise (EmbeddingNoise) does not change
+/// with the number of ranks or the micro-batch.
 std::vector<std::uint64_t> noise_seeds(const Batch& batch, std::uint64_t seed) {
   constexpr std::uint64_t kNoise = 0x6e6f697365;  // apart from what else is drawn with the run's seed
   const std::uint64_t of_step = seed_of_stream(seed_of_stream(seed, kNoise), static_cast<std::uint64_t>(batch.step));
@@ -35,6 +38,8 @@ Loss CrossEntropy::forward(const Batch& batch) {
   TextInput input = input_of(batch);
   const std::vector<std::uint64_t> seeds = noise_alpha_ > 0 ? noise_seeds(batch, seed_) : std::vector<std::uint64_t>();
   input.noise = {noise_alpha_, seeds};
+  // Divided by the targets of the global batch: gradients of micro-batches and ranks then add up to the mean over all
+  // targets, also where rows have different numbers of them.
   return {network_.loss_sum(input).div(static_cast<double>(batch.global_targets))};
 }
 

@@ -26,6 +26,8 @@ namespace multicard {
 
 namespace {
 
+// Under autocast the matmuls' inputs are rounded to the smaller type while weights and their updates keep the master
+// type.
 at::ScalarType compute_type(Precision precision) {
   return autocast_type(precision).value_or(master_type(precision));
 }
@@ -50,6 +52,7 @@ struct LayerSetting {
 };
 
 /// `result` of the deck's settings must be that of the adapter's: they may be spelt in several ways.
+/// The texts alone would refuse targets such as all-linear against an adapter_config.json that lists the same layers.
 template <class Result>
 void check_same_result(const LayerSetting& setting, AdapterOptions in_deck, const AdapterOptions& in_adapter,
                        const Result& result) {
@@ -67,6 +70,7 @@ std::string text_of(const LayerPatterns<T>& patterns) {
 }
 
 /// What counts is which layers have which adapters, and what is trained whole.
+/// Each setting is compared with the other ones taken from the adapter, so that the message names the one that differs.
 void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter, const Llama& network) {
   const std::vector<std::string> layers = network.linear_layers();
   AdapterOptions of_deck = of_adapter;
@@ -116,6 +120,7 @@ AdapterOptions adapters_of_deck(const MethodOptions& method) {
 namespace {
 
 /// The adapters of the deck, or of the adapter that it starts from, for `network`.
+/// Dropout is the only setting that a continued adapter takes from the deck: it has no part in the weights.
 AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
                                const Llama& network) {
   AdapterOptions adapters;
@@ -150,6 +155,7 @@ at::ScalarType weights_type(WeightDtype dtype) {
   return at::kBFloat16;
 }
 
+// Trained weights need a type in which small updates do not vanish; frozen ones have the deck's model.dtype.
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
     : options_(options), folder_(options.model.path), device_(device), random_seed_(random_weights_seed(options)) {
   const MethodOptions& method = options.method;
@@ -191,6 +197,8 @@ void LanguageModel::make_objective() {
   objective_ = std::move(preference);
 }
 
+// What cannot be trained can still be evaluated: that is why int4 weights and attention dropout are refused in
+// parameters(), which only training calls, and only method and storage that contradict each other are refused here.
 void LanguageModel::check_storage() {
   const MethodOptions& method = options_.method;
   const LlamaConfig config = LlamaConfig::read(folder_);
@@ -219,6 +227,8 @@ std::vector<NamedTensor> LanguageModel::parameters() const {
   return network_->parameters();
 }
 
+// Hashing a model of many gigabytes takes longer than all of the rest of the start. It runs in the background,
+// and identity() waits for it only when a checkpoint or a cached reference needs the value.
 void LanguageModel::start_identity() {
   if (sha256_.valid()) return;
   sha256_ = start_async("the check of the base model", [folder = folder_, seed = random_seed_, type = base_type_] {
@@ -247,6 +257,9 @@ AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   return with_resolved_targets(std::move(config), layers);
 }
 
+// All that changes a log-probability of the reference, and nothing else: a key too fine recomputes for minutes, one too
+// coarse silently uses values of another model. A new option that changes them belongs here; the text is hashed, so
+// that its format must not change either.
 std::string LanguageModel::reference_settings() const {
   const WeightFormat format = options_.method.weight_format();
   const char* nested = format.nested == DoubleQuantisation::on ? "nf4 nested" : "nf4";

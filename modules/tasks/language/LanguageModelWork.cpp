@@ -41,10 +41,13 @@ void RowCounts::add(const std::vector<RowShape>& shapes) {
 
 void LanguageModel::begin_step(std::int64_t step, int replica) {
   seeds_ = StepSeeds(options_.run.seed, step, replica);
+  // Quantisation-aware training may begin with plain steps; evaluation is always that of the quantised weights
+  // (score()).
   network_->set_fake_quantisation(step < options_.method.fake_quant_step ? FakeQuantisation::off
                                                                          : FakeQuantisation::on);
 }
 
+// Counts go with the loss through one small all-reduce; no second collective is needed for tokens per step.
 Loss LanguageModel::forward(const Batch& batch) {
   network_->set_dropout_seed(seeds_.next());
   Loss loss = objective_->forward(batch);
@@ -83,6 +86,7 @@ TextTotals LanguageModel::score(DataSource& test_set, const Communicator& commun
   return objective_->totals(sums, {numbers[0], numbers[1], numbers[2], numbers[3]});
 }
 
+// No more rows at once than training computes: the estimate of memory assumes so (RankMemory::evaluation_bytes()).
 void LanguageModel::for_each_part(DataSource& source, const Communicator& communicator,
                                   const std::function<void(const Batch& part)>& body) const {
   for_each_batch(source, communicator, [&](const Batch& batch) {
@@ -129,6 +133,9 @@ WorkSize LanguageModel::work_size(const PartShape& part) const {
 }
 
 /// On one sequence, whose targets all have logits at once.
+/// The loss is normally computed in chunks of targets, which would hide how logits grow with them: for the measurement
+/// the chunk is as long as the longer sequence. What grows by a whole row of the vocabulary for every target (2 bytes
+/// an element at least) counts as logits, and MeasuredPair limits it to the real chunk.
 MeasuredPair LanguageModel::measure(const std::function<void(std::int64_t)>& work_on) {
   const LlamaConfig& config = network_->config();
   const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, config.max_positions / 2);
@@ -141,6 +148,7 @@ MeasuredPair LanguageModel::measure(const std::function<void(std::int64_t)>& wor
   return pair;
 }
 
+// memory_table() also asks for the kind of checkpointing that the deck has not: afterwards the network is as before.
 const MeasuredPair& LanguageModel::measured(Checkpointing mode, const Backward& backward) {
   const auto known = measured_.find(mode);
   if (known != measured_.end()) return known->second;

@@ -108,6 +108,8 @@ std::map<std::string, std::int64_t> LanguageTask::weight_parts() const {
   return {{"adapters", model_->adapter_bytes()}};
 }
 
+// Row by row, since attention is quadratic in the length of each sequence: a mean length would understate it. Packed
+// sequences do not attend to each other and count one by one.
 double LanguageTask::flops_in(std::int64_t step) const {
   double flops = 0;
   for (const std::int64_t row : train_->sampler().rows(step))

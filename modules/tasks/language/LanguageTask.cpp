@@ -60,6 +60,7 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   if (options.data.test)
     test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
   agreed(communicator_, [&] {
+    // Weights come last: data that does not fit is found in seconds, a model of many gigabytes is read for minutes.
     const bool is_known = model != nullptr;
     model_ =
         model ? std::move(model)
@@ -84,6 +85,8 @@ bool LanguageTask::needs_table(bool has_one) const {
   return communicator_.allreduce(has_one ? 0 : 1, ReduceOp::max) > 0;
 }
 
+// The table must be that of the model before training. At the start the network itself is that model; of a resumed run
+// reference_table() takes the file, the network with its adapters switched off, or the start loaded once more.
 void LanguageTask::prepare(Weights weights) {
   if (!options_.method.is_preference() || options_.method.preference.reference != Reference::cached) return;
   Preference& preference = *model_->preference();

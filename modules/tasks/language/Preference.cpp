@@ -34,6 +34,8 @@ PairLogProbs pairs_of(const at::Tensor& sequences) {
 }  // namespace
 
 /// All sequences of a batch one after the other.
+/// Attention stays within a sequence (the shape lists their lengths), so that the log-probabilities are those of rows
+/// with padding, without computing the padding. Chosen and rejected alternate: pairs_of() relies on it.
 struct Preference::PackedPairs {
   at::Tensor tokens, targets;    // [1, tokens]
   std::vector<RowShape> shapes;  // of the one row
@@ -64,6 +66,8 @@ Preference::Preference(Llama& network, std::unique_ptr<Llama> reference, const P
 
 Preference::~Preference() = default;
 
+// Mode::evaluate switches dropout off, not gradients: policy and reference must only differ by their weights. The
+// losses are negative log-probabilities, summed over the targets of an answer; some losses compare their means.
 PairLogProbs Preference::log_probs(Llama& network, const PackedPairs& pairs) const {
   network.set_training(Mode::evaluate);
   const SequenceLosses losses = network.sequence_losses(pairs.input());
@@ -83,6 +87,7 @@ at::Tensor Preference::reference_log_probs(const Batch& batch, Llama* start) {
   return at::stack({found.chosen, found.rejected}).cpu();
 }
 
+// Cached values are looked up by row number: the order of an epoch and the rank do not matter.
 PairLogProbs Preference::reference_of(const PackedPairs& pairs, const Batch& batch, const ReferenceTable& table) const {
   if (options_.reference != Reference::cached) return computed_reference(pairs);
   const at::Device device = network_.device();
@@ -96,6 +101,7 @@ PairLogProbs Preference::reference_of(const PackedPairs& pairs, const Batch& bat
   return {values[0], values[1]};
 }
 
+// The reference comes first: its activations are gone before those of the policy, which stay for backward, are made.
 Loss Preference::forward(const Batch& batch) {
   const PackedPairs pairs = PackedPairs::of(batch);
   const PairLogProbs reference = reference_of(pairs, batch, training_), policy = log_probs(network_, pairs);
@@ -134,6 +140,8 @@ TextTotals Preference::totals(const std::vector<double>& sums, const RowCounts& 
   return totals;
 }
 
+// The passes are made in the order of forward(), so that the peak is its peak. Without a reference at hand the policy's
+// own detached values take its place: memory does not depend on what they are.
 at::Tensor Preference::trial_loss(std::int64_t length) {
   const at::Tensor ids = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(network_.device()));
   const std::int64_t half = length / 2;

@@ -48,6 +48,8 @@ ProvenanceMetadata read_provenance(const std::string& folder) {
   return provenance;
 }
 
+// transformers refuses a file whose metadata lack the key "format"; "pt" says that tensors have PyTorch's layout. All
+// values of a safetensors header's metadata are strings.
 SafetensorsMetadata metadata_of(const ProvenanceMetadata& provenance) {
   SafetensorsMetadata metadata{{"format", "pt"}};
   if (!provenance.template_name.empty()) metadata[kTemplateKey] = provenance.template_name;

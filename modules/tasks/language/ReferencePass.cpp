@@ -21,6 +21,9 @@ namespace multicard {
 namespace {
 
 /// Collective. Of the files, of which each rank sums some, and of the sets where there are several.
+/// Files are hashed by content, not by name or time: a set that was copied elsewhere keeps its values. Every rank
+/// hashes its share of the files and all get all sums, in the order of the files, which makes the key the same on any
+/// number of ranks.
 std::string text_of_shards(const TokenShards& shards, const Communicator& communicator) {
   const std::vector<std::string>& files = shards.files();
   std::vector<std::string> sums(files.size());
@@ -44,6 +47,7 @@ std::string text_of(const RowOptions& rows) {
 }
 
 /// Collective.
+/// "reference 1" is the version of the file's content: raise it where the same key would mean other values.
 std::string key_of(const LanguageModel& model, const SourceOfPairs& pairs, const Communicator& communicator) {
   const std::string shards = text_of_shards(pairs.source.shards(), communicator);
   std::string key;
@@ -69,6 +73,8 @@ ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOf
   in_order.weights.clear();
   const auto source = TextDataSource::open(in_order, communicator, device, pairs.source.scan());
   const auto num_pairs = static_cast<std::size_t>(pairs.source.shards().info().num_sequences);
+  // Every row is computed by exactly one rank and is 0 on the others, so that a sum over ranks puts the table together,
+  // and does so exactly.
   std::vector<double> values(2 * num_pairs, 0);
   agreed_after_long_work(communicator, [&] {
     with_known_errors([&] {
@@ -86,6 +92,8 @@ ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOf
     });
   });
   communicator.allreduce(std::span<double>(values), ReduceOp::sum);
+  // Pairs that the rows leave out (too long, beyond the limit) are NaN, not 0, which would be a valid value: table_of()
+  // notices a file that lacks a pair that is read.
   constexpr float kLeftOut = std::numeric_limits<float>::quiet_NaN();
   ReferenceLogProbs result{std::vector<float>(num_pairs, kLeftOut), std::vector<float>(num_pairs, kLeftOut)};
   for (std::int64_t row = 0; row < source->rows().num_rows(); ++row) {
@@ -132,6 +140,8 @@ ReferenceTable reference_table(LanguageModel& model, Weights weights, const Sour
   const std::string key = key_of(model, pairs, communicator);
   const TokenShards& shards = pairs.source.shards();
   const std::string path = reference_path(shards.files().front(), key);
+  // Only root's view of the file system counts: nodes may see a new file at different times, and the branches below
+  // hold different collectives.
   const bool is_root_reading = communicator.is_root() && std::filesystem::exists(path);
   if (communicator.broadcast_value(is_root_reading ? 1 : 0) > 0) {
     const ReferenceLogProbs values = read_on_all(path, key, shards.info().num_sequences, communicator);

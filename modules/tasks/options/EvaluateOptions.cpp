@@ -56,6 +56,8 @@ void leave_out_evaluations(Section& section, EvaluateOptions& evaluate) {
 
 }  // namespace
 
+// Values that follow from defaults are changed silently (every_epochs is 1 by default), values that the deck sets are
+// refused: a key that has no effect would be a mistake that stays unnoticed.
 EvaluateOptions read_evaluate_options(Section& section, HasTestData data, GeneratesText generates) {
   EvaluateOptions evaluate;
   if (generates == GeneratesText::yes) read_generation(section, evaluate);

@@ -32,6 +32,8 @@ Precision precision_of(WeightDtype dtype) {
 }
 
 /// bfloat16 has 8 bits of mantissa: what adds up small shares of it stands still.
+/// Half a unit in its last place is 2^-9 of a value: smaller additions are lost, and an average with a decay near 1
+/// makes only such.
 void check_trained_in_bf16(Section& root, const RunOptions& options) {
   if (options.model.trainable_dtype != WeightDtype::bf16) return;
   if (options.precision == Precision::fp64 || options.precision == Precision::fp16)
@@ -87,6 +89,8 @@ void read_task(Section& root, RunOptions& options) {
 }
 
 /// Reads everything and throws nothing.
+/// The first error is kept in the root section and is thrown by finish(), after unknown keys: a misspelt key often
+/// causes the other error. Everything is read nevertheless, so that all keys and their defaults are known.
 RunOptions read(Section& root, const Deck& deck) {
   RunOptions options;
   options.task = root.choice("task", options.task, kTaskWords);
@@ -158,6 +162,8 @@ const DeckKeys& run_keys() {
   return keys;
 }
 
+// The description is what the readers themselves noted about type and default; a key without a row, or a row without a
+// reader, is a defect of the program and is found by every call, not only by a run that uses the key.
 std::vector<DescribedKey> describe_run_keys() {
   std::map<std::string, KeyReading> readings;
   for (const auto& [task, text] : kDecksWithEverything) {

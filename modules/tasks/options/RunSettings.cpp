@@ -27,6 +27,8 @@ void read_micro_batch(Section& section, RunSettings& run) {
 }
 
 /// How long a run is and how many rows an update has: one key of each pair.
+/// Both keys of a pair have defaults or are optional; what the deck sets is taken and the other one is not even read,
+/// so that the resolved deck holds one of them and can be run again.
 void read_extent(Section& section, RunSettings& run) {
   for (const auto& [one, other] : {std::pair{"steps", "epochs"}, std::pair{"batch_per_rank", "global_batch"}})
     if (section.has(one) && section.has(other))

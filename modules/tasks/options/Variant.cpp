@@ -73,6 +73,8 @@ Deck::Assignments layer_of(const SweepOptions& sweep, const std::vector<std::siz
   return layer;
 }
 
+// A cell whose deck is refused stays in the table with its reason: in a product of axes some combinations may well be
+// impossible. A key that no deck has is a mistake of the sweep itself.
 Variant variant_of(const SweepOptions& sweep, std::size_t cell, int world_size) {
   Variant variant;
   variant.ranks = world_size;
@@ -96,6 +98,8 @@ Variant variant_of(const SweepOptions& sweep, std::size_t cell, int world_size) 
 void order_execution(std::vector<Variant>& variants) {
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // Rounds run there and back (boustrophedon): a linear drift of the machine, say by warming up, adds the same to the
+  // mean of every variant over an even number of rounds.
   const auto when = [&](std::size_t i) {
     const Variant& variant = variants[i];
     const int direction = variant.repeat % 2 == 0 ? 1 : -1;
@@ -107,6 +111,8 @@ void order_execution(std::vector<Variant>& variants) {
 }
 
 /// About the bytes of one run's deck, as text.
+/// Each variant carries a whole deck: the product of long lists in a deck could exhaust memory long before the number
+/// of runs is refused.
 std::size_t bytes_of_run(const SweepOptions& sweep) {
   std::size_t bytes = sweep.base.to_yaml().size();
   for (const SweepAxis& axis : sweep.axes) {

@@ -31,6 +31,8 @@ std::int64_t rows_together(const RunOptions& options, std::int64_t num_rows, int
 
 }  // namespace
 
+// The smallest map has ceil(size / stride) places a side, and a channel is normalised over side x side x rows values.
+// Of one value x the variance is 0 and (x - mean) / sqrt(var + eps) = 0 whatever x is.
 std::int64_t least_norm_values(const RunOptions& options, std::int64_t num_rows, int num_ranks) {
   if (options.is_language() || options.model.freeze_batch_norm) return std::numeric_limits<std::int64_t>::max();
   const std::int64_t side = (options.data.image_size + stride_of(options) - 1) / stride_of(options);

@@ -14,6 +14,7 @@ RunContext::RunContext(const RunOptions& options, const Communicator& communicat
                               .is_deterministic = options.run.deterministic})) {
   if (Watchdog* watchdog = communicator_.watchdog()) {
     watchdog->set_limit(options.run.timeout_s);
+    // No step yet: a time-out while the run is built must not name a step of the run before it.
     watchdog->set_step(-1);
   }
 }

@@ -85,6 +85,9 @@ void restore_scaler(LossScaler& scaler, const TrainingState& state) {
 
 }  // namespace
 
+// Peaks are reset before anything is allocated. num_steps needs the data and the schedule needs num_steps, so that the
+// schedule is made twice. Gradients are allocated (make_strategy) where ranks can still agree on an error;
+// synchronise(), the first exchange of values, comes after. The moving average starts from the synchronised weights.
 TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused)
     : options(run_options),
       communicator(ranks),
@@ -120,6 +123,7 @@ void TrainingSetup::with_agreed_memory(const std::function<void()>& body) const 
   agreed(communicator, [&] { with_known_errors(body, MemoryUse::setup); });
 }
 
+// The last step of an epoch may have fewer rows, and so the steps of one epoch are added up.
 std::int64_t TrainingSetup::rows_before(std::int64_t step) const {
   const std::int64_t per_epoch = steps_per_epoch();
   std::int64_t of_epoch = 0, rest = 0;
