@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNested = "in folders inside the folders of classes";
-constexpr const char* kOutside = "outside the folders of classes";
+constexpr const char* kAmong = "among the folders of classes";
 constexpr const char* kHidden = "with names that start with a dot, or in such folders";
 constexpr const char* kMetadata = "of the datasets library";
 constexpr const char* kMetadataNote = "labels in them are not read: the folders are the classes";
@@ -106,7 +106,7 @@ void FolderListing::list_classes() {
       note(kMetadata, entry.name, kMetadataNote);
     } else if (may_be_picture(entry.name) ||
                (!entry.is_hidden() && !entry.is_gone() && has_unknown_ending(entry.name))) {
-      note(entry.is_hidden() ? kHidden : kOutside, entry.name);
+      note(entry.is_hidden() ? kHidden : kAmong, entry.name);
     } else if (entry.is_gone() && !entry.is_hidden()) {
       throw DataError(fmt::format("{}/{} is a link to nothing", folder_, entry.name), "it may have been a class",
                       "Put back the folder that it names, or remove the link.");

@@ -57,7 +57,7 @@ TEST(FolderListing, CountsPicturesThatStandInNoClassFolder) {
 
   EXPECT_EQ(text, "5 files of " + scratch.path().string() +
                       " are left out:"
-                      "\n  1 outside the folders of classes: stray.jpg"
+                      "\n  1 among the folders of classes: stray.jpg"
                       "\n  2 in folders inside the folders of classes: a/more/2.png, a/more/deep/3.tif"
                       "\n  2 with names that start with a dot, or in such folders: .hidden/5.png, a/.4.png");
 }
