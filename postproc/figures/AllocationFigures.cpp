@@ -67,12 +67,9 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   const std::int64_t shown = std::min(num_ranks, kMostRanks);
   BarChart chart;
   chart.legend = legend_of(intervals);
-  const Title title{fmt::format("{} had {}, with {}", counted(static_cast<long>(changes.size()), "task"),
-                                counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "move")),
-                    Numbers()
-                        .add("tasks", static_cast<double>(changes.size()))
-                        .add("ranks", static_cast<double>(num_ranks))
-                        .add("moves", num_moves)};
+  const Finding title{fmt::format("{} had {}, with {}", counted(static_cast<long>(changes.size()), "task"),
+                                  counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "move")),
+                      {{"tasks", changes.size()}, {"ranks", num_ranks}, {"moves", num_moves}}};
   chart.subtitle = "Which task each rank had";
   chart.x_name = "seconds since the first launch";
   for (std::int64_t rank = 0; rank < shown; ++rank)

@@ -46,7 +46,7 @@ std::vector<int> drawn_ranks(const Study& study) {
 }
 
 std::string drawn_label(const Study& study, const Cell& cell) {
-  const std::string label = study.configurations[cell.configuration].full_label();
+  const std::string label = study.configuration(cell).full_label();
   return drawn_ranks(study).size() > 1 ? label + ", " + counted(cell.ranks, "rank") : label;
 }
 
@@ -76,7 +76,7 @@ std::string numbered(const std::string& id, int number) {
 }
 
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
-  const std::string& label = study.configurations[cell.configuration].label;
+  const std::string& label = study.configuration(cell).label;
   std::string ranks = counted(cell.ranks, "rank");
   const auto same = [&](auto member) {
     return std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->*member == cell.*member; });

@@ -29,7 +29,7 @@ std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const 
 /// What the bars of cells show.
 struct CellBars {
   std::string id, x_name;
-  Title title;
+  Finding title;
   std::string caption, heading;
   std::string amount;  ///< what the subtitle adds to the settings that all have in common
   std::function<Estimate(const Cell& cell)> of;

@@ -6,9 +6,9 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kMostGroups = 3;
 
 Bar rate_bar(const Study& study, const Cell& cell) {
-  const std::string& label = study.configurations[cell.configuration].label;
-  if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(cell, label);
+  const std::string& label = study.configuration(cell).label;
+  if (!cell.counts()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
   bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
@@ -29,22 +29,22 @@ Bar rate_bar(const Study& study, const Cell& cell) {
 
 /// What the bars of a figure, all on as many ranks, say of the fastest. Configurations that were not run on that many
 /// ranks are not in it.
-Title comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
+Finding comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
   const Cell* second = runner_up(study, group, best);
-  const std::string& name = study.configurations[best.configuration].label;
+  const std::string& name = study.configuration(best).label;
   const std::string ranks = counted(best.ranks, "rank");
-  const Numbers numbers = Numbers().add("ranks", best.ranks);
+  const Evidence evidence{{"ranks", best.ranks}};
   if (second && significantly_different(best.rate, second->rate))
-    return {fmt::format("{} is the fastest on {}", name, ranks), numbers};
+    return {fmt::format("{} is the fastest on {}", name, ranks), evidence};
   if (second)
-    return {fmt::format("No clear winner on {}: {} and {}, {}", ranks, name,
-                        study.configurations[second->configuration].label, no_difference(best.rate, second->rate)),
-            numbers};
+    return {fmt::format("No clear winner on {}: {} and {}, {}", ranks, name, study.configuration(*second).label,
+                        no_difference(best.rate, second->rate)),
+            evidence};
   const auto others = std::count_if(group.begin(), group.end(), [&](std::size_t i) {
     return i != best.configuration && study.cell(i, best.ranks) != nullptr;
   });
-  if (others > 0) return {fmt::format("Only {} completed on {}", name, ranks), numbers};
-  return {fmt::format("{} alone was run on {}", name, ranks), numbers};
+  if (others > 0) return {fmt::format("Only {} completed on {}", name, ranks), evidence};
+  return {fmt::format("{} alone was run on {}", name, ranks), evidence};
 }
 
 std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {
@@ -68,13 +68,12 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
       for (const std::size_t configuration : piece)
         if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
       if (chart.bars.empty()) continue;
-      const Title title = comparison_title(study, group, *best);
+      const Finding title = comparison_title(study, group, *best);
       chart.subtitle = fmt::format("{}. {} each, {}", common_settings(study, group), counted(best->ranks, "rank"),
                                    aid(study, piece, best->ranks));
       chart.x_name = study.rate_unit();
       const Cell* second = runner_up(study, group, *best);
-      const std::string caption =
-          second ? comparison_statement(study, *best, *second, "runner-up").text : std::string();
+      const std::string caption = second ? comparison_finding(study, *best, *second, "runner-up").text : std::string();
       figures.push_back(
           figure_of(numbered("comparison", number++), Section::study, title, chart, caption, kSideBySide));
     }

@@ -11,31 +11,31 @@ namespace multicard::post {
 
 namespace {
 
-Title time_title(const Study& study, const LengthEffect& effect) {
-  const auto name = [&](const Cell* cell) { return study.configurations[cell->configuration].full_label(); };
-  const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", effect.time_spread);
+Finding time_title(const Study& study, const LengthEffect& effect) {
+  const auto name = [&](const Cell* cell) { return study.configuration(*cell).full_label(); };
+  const Evidence evidence{{"ranks", effect.ranks}, {"ratio", effect.time_spread}};
   const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different(effect.slowest->step_time, effect.quickest->step_time))
     return {fmt::format("The step times of the data sets on {}: {}", ranks,
                         no_difference(effect.slowest->step_time, effect.quickest->step_time)),
-            numbers};
+            evidence};
   return {fmt::format("A step of {} takes {} times as long as one of {} on {}", name(effect.slowest),
                       significant(effect.time_spread, 3), name(effect.quickest), ranks),
-          numbers};
+          evidence};
 }
 
-Title rate_title(const Study& study, const LengthEffect& effect) {
+Finding rate_title(const Study& study, const LengthEffect& effect) {
   const auto by_rate = [](const Cell* a, const Cell* b) { return a->rate.value < b->rate.value; };
   const auto [least, most] = std::minmax_element(effect.cells.begin(), effect.cells.end(), by_rate);
   const double ratio = (*most)->rate.value / (*least)->rate.value;
-  const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", ratio);
+  const Evidence evidence{{"ranks", effect.ranks}, {"ratio", ratio}};
   const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different((*least)->rate, (*most)->rate))
     return {fmt::format("The rates of the data sets on {}: {}", ranks, no_difference((*least)->rate, (*most)->rate)),
-            numbers};
-  return {fmt::format("{} has {} times the rate of {} on {}", study.configurations[(*most)->configuration].full_label(),
-                      significant(ratio, 3), study.configurations[(*least)->configuration].full_label(), ranks),
-          numbers};
+            evidence};
+  return {fmt::format("{} has {} times the rate of {} on {}", study.configuration(**most).full_label(),
+                      significant(ratio, 3), study.configuration(**least).full_label(), ranks),
+          evidence};
 }
 
 }  // namespace

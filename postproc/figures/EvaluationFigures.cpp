@@ -97,8 +97,7 @@ struct LargeMap {
 void add_confusion_figure(const RunReport& run, const std::string& id, std::vector<Figure>& figures) {
   const EvaluationReport& report = *run.evaluation;
   if (report.confusion.empty() || report.classes.size() > kMostDrawn) return;
-  const Statement confusion = confusion_statement(report);
-  const Title title{confusion.text, confusion.numbers};
+  const Finding title = confusion_finding(report);
   const std::string of = counted(report.samples, "sample") + " of " + fmt::format("{} classes", report.classes.size());
   if (report.classes.size() > kMostWithNumbers) {
     const LargeMap map{{}, of + "; darker: a larger share of the row", report};

@@ -9,7 +9,7 @@
 #include "postproc/draw/Canvas.hpp"
 #include "postproc/draw/ChartData.hpp"
 #include "postproc/draw/Gnuplot.hpp"
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -21,8 +21,8 @@ struct Figure {
   std::string id;  ///< file name without .svg
   Section section = Section::study;
   std::string heading;   ///< shared by consecutive figures; may be empty
-  std::string title;     ///< a statement computed from the data
-  Numbers numbers;       ///< that the title states
+  std::string title;     ///< a finding computed from the data
+  Evidence evidence;     ///< that the title states
   std::string subtitle;  ///< what was measured
   std::string caption;   ///< one or two sentences computed from the data
   ChartData data;        ///< what is drawn
@@ -32,18 +32,12 @@ struct Figure {
   std::string pdf;          ///< after draw() where asked for, else empty
 };
 
-/// A title with the numbers that it states.
-struct Title {
-  std::string text;
-  Numbers numbers = {};
-};
-
 /// The figure of a chart under `title`.
 template <class Chart>
-Figure figure_of(const std::string& id, Section section, const Title& title, Chart chart, const std::string& caption,
+Figure figure_of(const std::string& id, Section section, const Finding& title, Chart chart, const std::string& caption,
                  const std::string& heading = {}) {
   chart.title = title.text;
-  return {id, section, heading, title.text, title.numbers, chart.subtitle, caption, chart.data(), chart.drawing(),
+  return {id, section, heading, title.text, title.evidence, chart.subtitle, caption, chart.data(), chart.drawing(),
           {}, {},      {}};
 }
 

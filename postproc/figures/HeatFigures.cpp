@@ -55,11 +55,7 @@ std::optional<HeatAxes> default_axes(const Study& study) {
 }
 
 std::string value_of(const Study& study, const Cell& cell, const std::string& key) {
-  return key == kRanks ? std::to_string(cell.ranks) : study.configurations[cell.configuration].settings.at(key);
-}
-
-bool counts(const Cell& cell) {
-  return cell.status == CellStatus::complete && cell.rate.known();
+  return key == kRanks ? std::to_string(cell.ranks) : study.configuration(cell).settings.at(key);
 }
 
 /// The settings that a map keeps fixed, since rates of different work are not comparable, and its cells.
@@ -94,7 +90,7 @@ const Cell* cell_at(const Study& study, const Map& map, const std::pair<std::str
   for (const Cell* cell : map.cells) {
     if (value_of(study, *cell, across.first) != across.second || value_of(study, *cell, down.first) != down.second)
       continue;
-    if (!best || (counts(*cell) && (!counts(*best) || cell->rate.value > best->rate.value))) best = cell;
+    if (!best || (cell->counts() && (!best->counts() || cell->rate.value > best->rate.value))) best = cell;
   }
   return best;
 }
@@ -120,15 +116,15 @@ struct Grid {
 
   void add(const Cell* cell) {
     places.back().push_back(cell);
-    if (cell && !counts(*cell)) any_failed = true;
-    if (!cell || !counts(*cell)) return;
+    if (cell && !cell->counts()) any_failed = true;
+    if (!cell || !cell->counts()) return;
     measured.push_back(cell);
     if (!most || cell->rate.value > most->rate.value) most = cell;
     if (!least || cell->rate.value < least->rate.value) least = cell;
   }
   HeatCell shown(const Cell* cell) const {
     if (!cell) return {};
-    if (!counts(*cell)) return {HeatCellKind::failed, 0, {}, 0};
+    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0};
     const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
     return {HeatCellKind::value, 1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
             significant(cell->rate.value, 3), cell->rate.value};
@@ -147,7 +143,7 @@ std::string place_of(const Study& study, const Cell& cell, const Direction& acro
 }
 
 /// Which place has the highest rate, where all rates compare and the next one is measurably lower.
-Title title_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
+Finding title_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
   const std::string what =
       fmt::format("{} by {} and {}", capitalised(study.rate_unit()), name_of(study, down), name_of(study, across));
   if (is_work(study, across) || is_work(study, down)) return {what};
@@ -157,7 +153,7 @@ Title title_of(const Study& study, const Grid& grid, const Direction& across, co
   if (!second || !significantly_different(grid.most->rate, second->rate)) return {what + ": no clear winner"};
   return {fmt::format("{} {} at {} is the most", significant(grid.most->rate.value, 3), study.rate_unit(),
                       place_of(study, *grid.most, across, down)),
-          Numbers().add("rate", grid.most->rate.value).add("ranks", grid.most->ranks)};
+          {{"rate", grid.most->rate.value}, {"ranks", grid.most->ranks}}};
 }
 
 Grid grid_of(const Study& study, const Map& map, const Direction& across, const Direction& down) {
@@ -194,7 +190,7 @@ void add_map(const Study& study, const Map& cells, const Direction& across, cons
   for (const std::string& value : down.values)
     map.rows.push_back(study.keys.label(down.key, value));
   const std::vector<std::string> free = free_axes(study, across, down);
-  const Title title = title_of(study, grid, across, down);
+  const Finding title = title_of(study, grid, across, down);
   map.subtitle =
       fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(study, across),
                   name_of(study, down), cells.fixed.empty() ? "" : "; " + cells.fixed,

@@ -8,9 +8,9 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/RunningMedian.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -54,7 +54,7 @@ bool all_same(const std::vector<const Cell*>& cells, Member member) {
 
 /// Only what differs between the curves.
 std::string curve_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
-  const std::string& label = study.configurations[cell.configuration].label;
+  const std::string& label = study.configuration(cell).label;
   if (all_same(cells, &Cell::configuration)) return counted(cell.ranks, "rank");
   return all_same(cells, &Cell::ranks) ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
 }
@@ -85,7 +85,7 @@ std::size_t longest(const LineChart& chart) {
 }
 
 /// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last third say so.
-Title loss_title(const MetricSeries& loss, const Series& drawn) {
+Finding loss_title(const MetricSeries& loss, const Series& drawn) {
   const std::size_t count = loss.values.size(), some = count / 3;  // at least 6 of kLeastLosses
   const auto third = [&](auto from) {
     std::vector<double> values(from, from + static_cast<std::ptrdiff_t>(some));
@@ -98,7 +98,7 @@ Title loss_title(const MetricSeries& loss, const Series& drawn) {
   const char* how = !significantly_different(early, late) ? "shows no clear change:" : last < first ? "falls" : "rises";
   return {fmt::format("Training loss {} from {} to {} in {}", how, significant(first, 3), significant(last, 3),
                       counted(static_cast<long>(count), "step")),
-          Numbers().add("first", first).add("last", last).add("steps", static_cast<double>(count))};
+          {{"first", first}, {"last", last}, {"steps", count}}};
 }
 
 void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
@@ -113,14 +113,15 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   const std::size_t window = window_for(num_values);
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const Title title = loss_title(*metric_of(representative(study, *cells.front()), "train_loss"), chart.series.front());
+  const Finding title =
+      loss_title(*metric_of(representative(study, *cells.front()), "train_loss"), chart.series.front());
   chart.subtitle =
       fmt::format("{}{}. Running median of {} steps", common_settings(study, group), common_ranks(cells), window);
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
   figures.push_back(
-      figure_of("train_loss" + suffix, Section::learning, title, chart, loss_statement(study, cells).text, "Learning"));
+      figure_of("train_loss" + suffix, Section::learning, title, chart, loss_finding(study, cells).text, "Learning"));
 }
 
 /// A metric of the test set over completed steps.
@@ -160,8 +161,8 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
         name = series.label;
         is_first = &point == &series.points.front();
       }
-  const Title title{fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3)),
-                    Numbers().add("best", best)};
+  const Finding title{fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3)),
+                      {{"best", best}}};
   chart.subtitle = common_settings(study, group) + common_ranks(cells);
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;
@@ -185,16 +186,12 @@ struct ScaleHistory {
     if (const MetricSeries* skipped = metric_of(run, "skipped"))
       num_skipped += std::count_if(skipped->values.begin(), skipped->values.end(), [](double v) { return v > 0; });
   }
-  Title title() const {
+  Finding title() const {
     const std::string where =
         low == high ? "stays at " + grouped(std::llround(low))
                     : fmt::format("lies between {} and {}", grouped(std::llround(low)), grouped(std::llround(high)));
     return {fmt::format("The loss scale {}; {} of {} skipped", where, grouped(num_skipped), counted(num_steps, "step")),
-            Numbers()
-                .add("low", low)
-                .add("high", high)
-                .add("skipped", static_cast<double>(num_skipped))
-                .add("steps", static_cast<double>(num_steps))};
+            {{"low", low}, {"high", high}, {"skipped", num_skipped}, {"steps", num_steps}}};
   }
 };
 

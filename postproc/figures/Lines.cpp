@@ -74,7 +74,7 @@ bool is_numeric(const Axis& axis) {
 std::vector<Line> lines_along(const Study& study, const std::string& key) {
   std::vector<Line> lines;
   for (const Cell& cell : study.cells) {
-    Settings others = study.configurations[cell.configuration].settings;
+    Settings others = study.configuration(cell).settings;
     const double at = number_of(others.at(key));
     others.erase(key);
     others["ranks"] = std::to_string(cell.ranks);

@@ -138,13 +138,13 @@ Bar memory_bar(const Study& study, const MethodCell& cell) {
   return bar;
 }
 
-Title memory_title(const std::vector<const MethodCell*>& cells) {
+Finding memory_title(const std::vector<const MethodCell*>& cells) {
   const auto by_peak = [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; };
   const auto [least, most] = std::minmax_element(cells.begin(), cells.end(), by_peak);
   const double low = (*least)->memory->peak, high = (*most)->memory->peak;
   return {fmt::format("A rank needs from {} ({}) to {} ({})", human_bytes(low), (*least)->label, human_bytes(high),
                       (*most)->label),
-          Numbers().add("least", low).add("most", high)};
+          {{"least", low}, {"most", high}}};
 }
 
 void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vector<Figure>& figures) {
@@ -162,7 +162,7 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
       chart.bars.push_back(memory_bar(study, *cell));
     for (const MemoryKind& kind : kKinds)
       chart.legend.emplace_back(kind.colour, kind.name);
-    const Title title = memory_title(piece);
+    const Finding title = memory_title(piece);
     chart.subtitle = fmt::format("Peak {} memory of the rank that needs most",
                                  piece.front()->memory->on_device ? "of tensors in GPU" : "resident in host");
     chart.x_name = "GB";
@@ -178,14 +178,14 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
   LineChart chart;
   for (const MethodCell& cell : all) {
     if (cell.objective != objective || cell.cell->ranks != study.rank_counts.back() || !cell.memory ||
-        cell.cell->status != CellStatus::complete || !cell.cell->rate.known())
+        !cell.cell->counts())
       continue;
     const double peak = cell.memory->peak / 1e9;
     chart.series.push_back(
         {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});
   }
   if (chart.series.size() < 2) return;
-  const Title title{fmt::format("Rate against memory: {}", text_of(objective))};
+  const Finding title{fmt::format("Rate against memory: {}", text_of(objective))};
   chart.subtitle = fmt::format("{}. A method fits where a rank may take the memory of its point",
                                counted(study.rank_counts.back(), "rank"));
   chart.x_name = "GB of a rank, peak";

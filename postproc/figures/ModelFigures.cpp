@@ -31,8 +31,7 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   chart.y_name = study.rate_unit();
   Series measured{"measured", 0, {}, {}}, model{"model", 1, {}, {}};
   for (const Cell* cell : study.cells_of(prediction.configuration))
-    if (cell->status == CellStatus::complete && cell->rate.known())
-      measured.points.push_back({double(cell->ranks), cell->rate.value, error_bar(cell->rate)});
+    if (cell->counts()) measured.points.push_back({double(cell->ranks), cell->rate.value, error_bar(cell->rate)});
   for (const PredictedRate& point : prediction.points) {
     model.points.push_back({double(point.ranks), point.rate.value, error_bar(point.rate)});
     chart.ticks.push_back(point.ranks);
@@ -41,14 +40,14 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   return chart;
 }
 
-Title title_of(const Study& study, const ScalingPrediction& prediction) {
+Finding title_of(const Study& study, const ScalingPrediction& prediction) {
   const PredictedRate& last = prediction.points.back();
   const std::string& name = study.configurations[prediction.configuration].full_label();
   const std::string ranks = counted(last.ranks, "rank");
   if (last.is_measured)
-    return {fmt::format("{}: nothing is predicted beyond {}", name, ranks), Numbers().add("ranks", last.ranks)};
+    return {fmt::format("{}: nothing is predicted beyond {}", name, ranks), {{"ranks", last.ranks}}};
   return {fmt::format("{}: {} {} predicted on {}", name, with_interval(last.rate, 3), study.rate_unit(), ranks),
-          Numbers().add("ranks", last.ranks).add("rate", last.rate)};
+          {{"ranks", last.ranks}, {"rate", last.rate}}};
 }
 
 std::string caption_of(const ScalingPrediction& prediction) {
@@ -73,7 +72,7 @@ void add_model_figures(const Study& study, std::vector<Figure>& figures) {
     const ScalingPrediction* prediction = prediction_of(study, group);
     if (!prediction) continue;
     LineChart chart = chart_of(study, *prediction);
-    const Title title = title_of(study, *prediction);
+    const Finding title = title_of(study, *prediction);
     chart.subtitle = common_settings(study, {prediction->configuration});
     figures.push_back(
         figure_of(numbered("model", number++), Section::study, title, chart, caption_of(*prediction), kPrediction));

@@ -9,7 +9,6 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/OptionEffect.hpp"
 
 namespace multicard::post {
 
@@ -38,11 +37,11 @@ const OptionEffect* strongest(const std::vector<OptionEffect>& effects) {
   return most;
 }
 
-Title title_of(const std::vector<OptionEffect>& effects) {
+Finding title_of(const std::vector<OptionEffect>& effects) {
   const OptionEffect* most = strongest(effects);
   if (!most) return {"No option makes a difference that these data show"};
   return {fmt::format("{} changes most: {} times the rate", most->label(), significant(most->ratio.value, 3)),
-          Numbers().add("ratio", most->ratio)};
+          {{"ratio", most->ratio}}};
 }
 
 /// How many intervals exclude 1.
@@ -71,7 +70,7 @@ std::string caption_of(const std::vector<OptionEffect>& effects) {
 }  // namespace
 
 void add_option_figures(const Study& study, std::vector<Figure>& figures) {
-  const std::vector<OptionEffect> all = option_effects(study);
+  const std::vector<OptionEffect>& all = study.effects;
   int number = 0;
   for (std::size_t from = 0; from < all.size(); from += kMostBars) {
     const std::vector<OptionEffect> effects(
@@ -84,7 +83,7 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
       chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
     }
     if (std::none_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.ratio.known(); })) continue;
-    const Title title = title_of(effects);
+    const Finding title = title_of(effects);
     chart.subtitle =
         "One option changed at a time, everything else and the number of ranks equal: rate over the rate without it, "
         "geometric mean over pairs, 95 % intervals" +

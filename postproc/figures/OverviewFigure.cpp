@@ -30,7 +30,7 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
     if (study.configurations[configuration].label != label) continue;
     const Cell* cell = study.cell(configuration, best.ranks);
     if (!cell) return {};
-    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0, {}, 0};
+    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0};
     const double share = cell->rate.value / best.rate.value;
     return {HeatCellKind::value, share, fmt::format("{:.2f}", share), share};
   }
@@ -56,15 +56,14 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
     if (!best) continue;
-    map.columns.push_back(study.configurations[best->configuration].work_label);
+    map.columns.push_back(study.configuration(*best).work_label);
     for (std::size_t row = 0; row < map.rows.size(); ++row)
       map.cells[row].push_back(share_of_best(study, group, map.rows[row], *best));
   }
   if (map.columns.empty()) return;
-  const Statement winners = winners_statement(study);
   map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
   if (any_failed(map)) map.subtitle += "; × did not complete";
-  figures.push_back(figure_of("overview", Section::study, {winners.text, winners.numbers}, map,
+  figures.push_back(figure_of("overview", Section::study, winners_finding(study), map,
                               "1.00 is the fastest of its column; columns are different work and not compared.",
                               kSideBySide));
 }

@@ -5,8 +5,8 @@
 #include "base/Text.hpp"
 #include "postproc/draw/BoxChart.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -49,15 +49,15 @@ std::string in_runs(int repeats, const Cell& cell) {
   return fmt::format("in {} of {}", repeats, counted(cell.num_repeats(), "run"));
 }
 
-Title title_of(const Study& study, const Cell& cell) {
+Finding title_of(const Study& study, const Cell& cell) {
   const std::map<int, int> stragglers = stragglers_of(cell);
-  if (!tells_stragglers(study, cell)) return {"Too few steps to tell whether a rank is slower than the others"};
+  if (!can_find_stragglers(study, cell)) return {"Too few steps to tell whether a rank is slower than the others"};
   if (stragglers.empty()) return {"No rank is measurably slower than the others"};
-  Title title;
+  Finding title;
   std::vector<std::string> slow;
   int fewest = cell.num_repeats(), most = 0;
   for (const auto& [rank, repeats] : stragglers) {
-    title.numbers.add(fmt::format("rank-{}", slow.size() + 1), rank);
+    title.evidence.add({fmt::format("rank-{}", slow.size() + 1), rank});
     slow.push_back(std::to_string(rank));
     fewest = std::min(fewest, repeats);
     most = std::max(most, repeats);
@@ -65,9 +65,7 @@ Title title_of(const Study& study, const Cell& cell) {
   const std::string who = slow.size() == 1   ? fmt::format("Rank {} was", slow[0])
                           : slow.size() <= 4 ? fmt::format("Ranks {} were", join(slow, ", "))
                                              : fmt::format("{} ranks were", slow.size());
-  title.numbers.add("slow_ranks", static_cast<double>(slow.size()))
-      .add("repeats", cell.num_repeats())
-      .add("slow_repeats", most);
+  title.evidence.add({{"slow_ranks", slow.size()}, {"repeats", cell.num_repeats()}, {"slow_repeats", most}});
   title.text = fmt::format("{} slower than the others {}", who,
                            fewest == most ? in_runs(most, cell) : "in most of " + counted(cell.num_repeats(), "run"));
   return title;
@@ -83,7 +81,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
     chart.columns.push_back(
         {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
-  const Title title = title_of(study, cell);
+  const Finding title = title_of(study, cell);
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
                                : std::string();
@@ -94,7 +92,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
   chart.limit = 1.05;
   chart.limit_name = "+5 %";
   const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
-  return figure_of(id, Section::ranks, title, chart, ranks_statement(study, cell).text);
+  return figure_of(id, Section::ranks, title, chart, ranks_finding(study, cell).text);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -99,7 +99,7 @@ LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
   return chart;
 }
 
-void add(const Study& study, LineChart chart, const Title& title, const Lines& lines, const std::string& id,
+void add(const Study& study, LineChart chart, const Finding& title, const Lines& lines, const std::string& id,
          const std::string& caption, std::vector<Figure>& figures) {
   const std::vector<const Cell*> cells = all_cells(study, lines);
   chart.subtitle = fmt::format("{} scaling: {}. {}", text_of(study.scaling),
@@ -111,40 +111,39 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
               std::vector<Figure>& figures) {
   LineChart chart = chart_of(study, lines, &time_of);
   const std::string name = lines.label(study, best.configuration);
-  const Cell& base = *study.cell(best.configuration, *study.configurations[best.configuration].baseline_ranks);
+  const Cell& base = *study.cell(best.configuration, *study.configuration(best).baseline_ranks);
   const double of_one = base.time_per_thousand().value * base.ranks;
-  const Title title{
+  const Finding title{
       fmt::format("{}: {} s for 1,000 {} on {}, {} s on {}", name, significant(best.time_per_thousand().value, 3),
                   study.unit, counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks),
-      Numbers()
-          .add("thousand", 1000)
-          .add("s_per_thousand", best.time_per_thousand().value)
-          .add("ranks", best.ranks)
-          .add("baseline_s_per_thousand", base.time_per_thousand().value)
-          .add("baseline_ranks", base.ranks)};
+      {{"thousand", 1000},
+       {"s_per_thousand", best.time_per_thousand().value},
+       {"ranks", best.ranks},
+       {"baseline_s_per_thousand", base.time_per_thousand().value},
+       {"baseline_ranks", base.ranks}}};
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
   chart.ideal = [of_one](double ranks) { return of_one / ranks; };
   const std::string caption =
       fmt::format("{} {}: {} {}{}. Ideal: its time on {} over the number of ranks. {}", name,
                   "on " + counted(best.ranks, "rank"), significant(best.rate.value), study.rate_unit(),
-                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_statement(study, best).text);
+                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_finding(study, best).text);
   add(study, chart, title, lines, "time" + suffix, caption, figures);
 }
 
 /// What more ranks gain, as far as the interval says it.
-Title speedup_title(const Study& study, const Cell& best, const std::string& name) {
-  const int base = *study.configurations[best.configuration].baseline_ranks;
+Finding speedup_title(const Study& study, const Cell& best, const std::string& name) {
+  const int base = *study.configuration(best).baseline_ranks;
   const Estimate growth = growth_of(study, best);
-  Title title{{}, Numbers().add("ranks", best.ranks).add("baseline_ranks", base)};
+  Finding title{{}, {{"ranks", best.ranks}, {"baseline_ranks", base}}};
   const std::string ranks = counted(best.ranks, "rank");
   if (!growth.interval) {
     title.text = fmt::format("{}: too few values for a speedup on {}", name, ranks);
     return title;
   }
-  title.numbers.add("ratio", growth);
+  title.evidence.add({"ratio", growth});
   const std::string range = range_text(growth, 3);
-  if (verdict(growth) == Verdict::none)
+  if (shows_no_difference(growth))
     title.text = fmt::format("{}: no measurable speedup on {} over {} ({})", name, ranks, base, times_text(growth));
   else
     title.text = fmt::format("{} is {} times as fast on {} as on {} ({})", name, alike(growth.value, growth.value, 3),
@@ -166,13 +165,13 @@ void add_speedup(const Study& study, const Lines& lines, const Cell& best, const
       fmt::format("Speedup over the smallest measured number of ranks. {}.", join(parts, "; ")), figures);
 }
 
-Title efficiency_title(const Cell& cell, const std::string& name) {
+Finding efficiency_title(const Cell& cell, const std::string& name) {
   const std::string ranks = counted(cell.ranks, "rank");
   if (!cell.efficiency.interval || is_too_wide(cell.efficiency))
-    return {fmt::format("{}: too few values for an efficiency on {}", name, ranks), Numbers().add("ranks", cell.ranks)};
+    return {fmt::format("{}: too few values for an efficiency on {}", name, ranks), {{"ranks", cell.ranks}}};
   return {fmt::format("{} keeps {} efficiency on {} ({})", name, alike(cell.efficiency.value, cell.efficiency.value, 2),
                       ranks, range_text(cell.efficiency, 2)),
-          Numbers().add("ranks", cell.ranks).add("efficiency", cell.efficiency)};
+          {{"ranks", cell.ranks}, {"efficiency", cell.efficiency}}};
 }
 
 void add_efficiency(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
@@ -183,11 +182,11 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
     if (const Cell* cell = largest(study, index);
         cell && cell->ranks == best.ranks && cell->efficiency.value > most->efficiency.value)
       most = cell;
-  const Title title = efficiency_title(*most, lines.label(study, most->configuration));
+  const Finding title = efficiency_title(*most, lines.label(study, most->configuration));
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
   add(study, chart, title, lines, "efficiency" + suffix,
-      fmt::format("1 would be perfect. {}", limit_statement(study, *most).text), figures);
+      fmt::format("1 would be perfect. {}", limit_finding(study, *most).text), figures);
 }
 
 /// One figure for each kind of work; where each kind was done with the same options only, one of all kinds.
@@ -228,8 +227,7 @@ void add_scaling_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   for (const auto& [lines, group] : lines_of(study)) {
     const Cell* best = lines.same_work ? fastest(study, lines.configurations) : most_sped_up(study, lines);
-    if (best->ranks == *study.configurations[best->configuration].baseline_ranks)
-      best = largest(study, best->configuration);
+    if (best->ranks == *study.configuration(*best).baseline_ranks) best = largest(study, best->configuration);
     const std::string suffix = numbered("", number++);
     add_time(study, with_crosses(study, lines, group), *best, suffix, figures);
     add_speedup(study, lines, *best, suffix, figures);

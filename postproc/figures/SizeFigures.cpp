@@ -10,15 +10,13 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
 namespace {
-
-constexpr double kEfficient = 0.8;
 
 /// What makes the work larger or smaller.
 bool is_size(const Axis& axis) {
@@ -36,10 +34,6 @@ std::vector<const Cell*> cells_of(const std::vector<Line>& panel) {
     for (const auto& [x, cell] : line.points)
       cells.push_back(cell);
   return cells;
-}
-
-bool counts(const Cell& cell) {
-  return cell.status == CellStatus::complete && cell.rate.known();
 }
 
 /// The configurations' colours where one option was varied and they distinguish the lines, else the lines' own.
@@ -67,7 +61,7 @@ struct SizeFigure {
   std::string heading() const { return fmt::format("Execution time and efficiency against {}", study.keys.label(key)); }
   std::string label(const Line& line) const {
     const std::string text = label_of(line, panel);
-    return text.empty() ? study.configurations[line.points.front().second->configuration].label : text;
+    return text.empty() ? study.configuration(*line.points.front().second).label : text;
   }
   std::string subtitle() const {
     std::vector<std::size_t> configurations;
@@ -94,7 +88,7 @@ LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) 
     for (const auto& [x, cell] : figure.panel[i].points) {
       ticks.insert(x);
       const Estimate value = quantity(*cell);
-      if (counts(*cell) && value.known())
+      if (cell->counts() && value.known())
         series.points.push_back({x, value.value, error_bar(value)});
       else if (cell->status != CellStatus::complete)
         series.crosses.push_back({x, kNone, std::nullopt});
@@ -111,7 +105,7 @@ double largest_measured(const std::vector<Line>& panel) {
   double most = -INFINITY;
   for (const Line& line : panel)
     for (const auto& [x, cell] : line.points)
-      if (counts(*cell)) most = std::max(most, x);
+      if (cell->counts()) most = std::max(most, x);
   return most;
 }
 
@@ -121,7 +115,7 @@ const Line* fastest_at(const std::vector<Line>& panel, double x) {
   double rate = 0;
   for (const Line& line : panel)
     for (const auto& [at, cell] : line.points)
-      if (at == x && counts(*cell) && cell->rate.value > rate) {
+      if (at == x && cell->counts() && cell->rate.value > rate) {
         best = &line;
         rate = cell->rate.value;
       }
@@ -137,7 +131,7 @@ const Cell& cell_at(const Line& line, double x) {
 /// How the time grows with the size of the work.
 std::string growth_sentence(const SizeFigure& figure, const Line& line, double last) {
   const auto first =
-      std::find_if(line.points.begin(), line.points.end(), [](const auto& point) { return counts(*point.second); });
+      std::find_if(line.points.begin(), line.points.end(), [](const auto& point) { return point.second->counts(); });
   if (first->first >= last) return {};
   const Estimate growth = ratio(first->second->rate, cell_at(line, last).rate);
   const double size = last / first->first;
@@ -152,24 +146,24 @@ std::vector<std::string> not_measurably_slower(const SizeFigure& figure, const L
   std::vector<std::string> names;
   for (const Line& line : figure.panel)
     for (const auto& [at, cell] : line.points)
-      if (at == x && &line != &best && counts(*cell) && !significantly_different(cell->rate, cell_at(best, x).rate))
+      if (at == x && &line != &best && cell->counts() && !significantly_different(cell->rate, cell_at(best, x).rate))
         names.push_back(figure.label(line));
   return names;
 }
 
-Title time_title(const SizeFigure& figure, const Line& best, double last, const std::vector<std::string>& as_fast) {
+Finding time_title(const SizeFigure& figure, const Line& best, double last, const std::vector<std::string>& as_fast) {
   const std::string& unit = figure.study.unit;
   const double value = cell_at(best, last).time_per_thousand().value;
   const std::string seconds = significant(value, 3);
-  const Numbers numbers = Numbers().add("thousand", 1000).add("s_per_thousand", value);
+  const Evidence evidence{{"thousand", 1000}, {"s_per_thousand", value}};
   if (figure.panel.size() == 1)
-    return {fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure, last)), numbers};
+    return {fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure, last)), evidence};
   if (!as_fast.empty())
     return {fmt::format("No clear winner at {}: {} takes {} s for 1,000 {}", at(figure, last), figure.label(best),
                         seconds, unit),
-            numbers};
+            evidence};
   return {fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure, last), figure.label(best), seconds, unit),
-          numbers};
+          evidence};
 }
 
 void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
@@ -179,7 +173,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.time_per_thousand(); });
   const Cell& cell = cell_at(*best, last);
   const std::vector<std::string> as_fast = not_measurably_slower(figure, *best, last);
-  const Title title = time_title(figure, *best, last, as_fast);
+  const Finding title = time_title(figure, *best, last, as_fast);
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", figure.study.unit);
   const std::string caption =
@@ -197,19 +191,21 @@ std::string efficient_from(const SizeFigure& figure, const Line& line) {
     return fmt::format("With {} some efficiencies are not known, or too few values are behind them.",
                        figure.label(line));
   for (std::size_t i = 0; i < line.points.size(); ++i) {
-    const bool from_here = std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
-                                       [](const auto& point) { return point.second->efficiency.value >= kEfficient; });
+    const bool from_here =
+        std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
+                    [](const auto& point) { return point.second->efficiency.value >= kWorthwhileEfficiency; });
     if (!from_here) continue;
     if (i == 0)
-      return fmt::format("With {} it stays at {} or more at every size measured.", figure.label(line), kEfficient);
-    return fmt::format("With {} it stays at {} or more from {} on.", figure.label(line), kEfficient,
+      return fmt::format("With {} it stays at {} or more at every size measured.", figure.label(line),
+                         kWorthwhileEfficiency);
+    return fmt::format("With {} it stays at {} or more from {} on.", figure.label(line), kWorthwhileEfficiency,
                        at(figure, line.points[i].first));
   }
-  return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kEfficient);
+  return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kWorthwhileEfficiency);
 }
 
 /// How efficiency changes with the size, where the intervals at both ends say that it does.
-Title efficiency_title(const SizeFigure& figure, const Line& line, bool is_change) {
+Finding efficiency_title(const SizeFigure& figure, const Line& line, bool is_change) {
   const auto& [first_x, first] = line.points.front();
   const auto& [last_x, last] = line.points.back();
   const std::string name = figure.label(line);
@@ -222,20 +218,20 @@ Title efficiency_title(const SizeFigure& figure, const Line& line, bool is_chang
                       last->efficiency.value > first->efficiency.value ? "rises" : "falls",
                       significant(first->efficiency.value, 2), at(figure, first_x),
                       significant(last->efficiency.value, 2), at(figure, last_x)),
-          Numbers().add("first", first->efficiency.value).add("last", last->efficiency.value)};
+          {{"first", first->efficiency.value}, {"last", last->efficiency.value}}};
 }
 
 void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
   LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.efficiency; });
   const Line* most = nullptr;
   for (const Line& line : figure.panel)
-    if (counts(*line.points.front().second) && counts(*line.points.back().second) &&
+    if (line.points.front().second->counts() && line.points.back().second->counts() &&
         (!most || line.points.front().second->ranks > most->points.front().second->ranks))
       most = &line;
   if (!most) return;
   const Cell &first = *most->points.front().second, &last = *most->points.back().second;
   const bool is_change = significantly_different(first.efficiency, last.efficiency);
-  const Title title = efficiency_title(figure, *most, is_change);
+  const Finding title = efficiency_title(figure, *most, is_change);
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
   const std::string caption = efficient_from(figure, *most);
@@ -246,7 +242,7 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
 std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
   std::erase_if(lines, [&](const Line& line) {
     return std::none_of(line.points.begin(), line.points.end(), [&](const auto& point) {
-      const auto& baseline = study.configurations[point.second->configuration].baseline_ranks;
+      const auto& baseline = study.configuration(*point.second).baseline_ranks;
       return point.second->efficiency.known() && point.second->ranks != *baseline;
     });
   });

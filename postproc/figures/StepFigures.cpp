@@ -8,9 +8,9 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -66,13 +66,12 @@ std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells
 }
 
 std::string full_bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
-  const std::string& work = study.configurations[cell.configuration].work_label;
+  const std::string& work = study.configuration(cell).work_label;
   std::string label = bar_label(study, cell, cells);
-  const bool same_work = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
-    return study.configurations[other->configuration].work_label == work;
-  });
+  const bool same_work = std::all_of(cells.begin(), cells.end(),
+                                     [&](const Cell* other) { return study.configuration(*other).work_label == work; });
   const bool same_options = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
-    return study.configurations[other->configuration].label == study.configurations[cell.configuration].label;
+    return study.configuration(*other).label == study.configuration(cell).label;
   });
   if (same_work) return label;
   if (!same_options) return label + ", " + work;
@@ -94,28 +93,24 @@ Bar share_bar(const Cell& cell, const std::string& label) {
   return bar;
 }
 
-double computing_share(const Cell& cell) {
-  return cell.share(Phase::forward) + cell.share(Phase::backward) + cell.share(Phase::update);
-}
-
 /// The cells whose steps compute for the smallest and for the largest share.
 std::pair<const Cell*, const Cell*> extremes(const std::vector<const Cell*>& cells) {
   const Cell *least = nullptr, *most = nullptr;
   for (const Cell* cell : cells) {
     if (cell->measured.empty()) continue;
-    if (!least || computing_share(*cell) < computing_share(*least)) least = cell;
-    if (!most || computing_share(*cell) > computing_share(*most)) most = cell;
+    if (!least || cell->computing_share() < least->computing_share()) least = cell;
+    if (!most || cell->computing_share() > most->computing_share()) most = cell;
   }
   return {least, most};
 }
 
-Title share_title(const Study& study, const std::vector<const Cell*>& cells) {
+Finding share_title(const Study& study, const std::vector<const Cell*>& cells) {
   const auto [least, most] = extremes(cells);
-  const double low = computing_share(*least), high = computing_share(*most);
-  if (least == most) return {fmt::format("A step spends {} computing", percent(low)), Numbers().add("computing", low)};
+  const double low = least->computing_share(), high = most->computing_share();
+  if (least == most) return {fmt::format("A step spends {} computing", percent(low)), {{"computing", low}}};
   return {fmt::format("Computing takes from {} ({}) to {} of a step", percent(low),
                       full_bar_label(study, *least, cells), percent(high)),
-          Numbers().add("least", low).add("most", high).add("ranks", least->ranks)};
+          {{"least", low}, {"most", high}, {"ranks", least->ranks}}};
 }
 
 std::string share_sentence(const Study& study, const std::vector<const Cell*>& cells) {
@@ -123,7 +118,7 @@ std::string share_sentence(const Study& study, const std::vector<const Cell*>& c
   return fmt::format(
       "{} spends {} computing, {} waiting for collectives, {} waiting for data, {} copying it and {} on "
       "the rest. In the bars: % of the step. At right: step time.",
-      name_of(study, least), percent(computing_share(least)), percent(least.exposed_share),
+      name_of(study, least), percent(least.computing_share()), percent(least.exposed_share),
       percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
 }
 
@@ -139,23 +134,21 @@ Bar phase_bar(const Cell& cell, const std::string& label) {
   return bar;
 }
 
-Title phase_title(const Study& study, const std::vector<const Cell*>& cells) {
+Finding phase_title(const Study& study, const std::vector<const Cell*>& cells) {
   const Cell* waiting = nullptr;
   for (const Cell* cell : cells)
     if (!cell->measured.empty() && (!waiting || cell->exposed_share > waiting->exposed_share)) waiting = cell;
   if (!waiting) return {"No step was measured"};
-  const std::string who =
-      study.configurations.size() == 1
-          ? "A step on " + ranks_text(*waiting)
-          : fmt::format("{} on {}", study.configurations[waiting->configuration].label, ranks_text(*waiting));
-  const Numbers numbers = Numbers()
-                              .add("ranks", waiting->ranks)
-                              .add("fewest_ranks", waiting->fewest_ranks)
-                              .add("data_wait", waiting->data_wait_share)
-                              .add("exposed", waiting->exposed_share);
+  const std::string who = study.configurations.size() == 1
+                              ? "A step on " + ranks_text(*waiting)
+                              : fmt::format("{} on {}", study.configuration(*waiting).label, ranks_text(*waiting));
+  const Evidence evidence{{"ranks", waiting->ranks},
+                          {"fewest_ranks", waiting->fewest_ranks},
+                          {"data_wait", waiting->data_wait_share},
+                          {"exposed", waiting->exposed_share}};
   if (waiting->ranks == 1 || waiting->exposed_share < 0.005)
-    return {fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share)), numbers};
-  return {fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share)), numbers};
+    return {fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share)), evidence};
+  return {fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share)), evidence};
 }
 
 /// The counter to show: of the device where there is one.
@@ -187,7 +180,7 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures) {
     for (const Cell* cell : cells)
       chart.bars.push_back(share_bar(*cell, full_bar_label(study, *cell, cells)));
     chart.legend = phase_legend();
-    const Title title = share_title(study, cells);
+    const Finding title = share_title(study, cells);
     chart.subtitle =
         fmt::format("{}{}. Collectives: what a step waits for them. Mean over ranks and measured steps, {}",
                     common_settings(study, configurations_of(cells)), on_ranks(cells), repeats_text(cells));
@@ -208,13 +201,13 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       for (const Cell* cell : cells)
         chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
       chart.legend = phase_legend();
-      const Title title = phase_title(study, cells);
+      const Finding title = phase_title(study, cells);
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms per step";
       const Cell* best = fastest(study, group);
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, title, chart,
-                                  best ? limit_statement(study, *best).text : std::string(), "Times of a step"));
+                                  best ? limit_finding(study, *best).text : std::string(), "Times of a step"));
     }
 }
 
@@ -231,9 +224,9 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
         most = std::max(most, found->second);
     }
     if (most == 0) continue;
-    const Title title{fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
-                                  counter == "device_peak_bytes" ? "device" : "host"),
-                      Numbers().add("bytes", static_cast<double>(most))};
+    const Finding title{fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
+                                    counter == "device_peak_bytes" ? "device" : "host"),
+                        {{"bytes", most}}};
     chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",
                                  common_settings(study, configurations_of(cells)), on_ranks(cells));
     chart.x_name = "GB";

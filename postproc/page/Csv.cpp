@@ -156,7 +156,7 @@ std::string error_of(const Study& study, const Cell& cell) {
 
 std::vector<Column> columns_of(const Study& study, const Cell& cell, std::size_t study_number,
                                const std::vector<std::string>& axes) {
-  const Configuration& configuration = study.configurations[cell.configuration];
+  const Configuration& configuration = study.configuration(cell);
   std::vector<Column> columns{{"study", std::to_string(study_number)}, {"configuration", configuration.full_label()}};
   for (const std::string& key : axes) {
     const auto found = configuration.settings.find(key);
@@ -223,7 +223,7 @@ std::string cells_csv(const Collection& collection) {
 std::string options_csv(const Collection& collection) {
   std::vector<std::vector<Column>> lines;
   for (std::size_t i = 0; i < collection.studies.size(); ++i)
-    for (const OptionEffect& effect : option_effects(collection.studies[i]))
+    for (const OptionEffect& effect : collection.studies[i].effects)
       lines.push_back(columns_of(effect, i + 1));
   if (lines.empty()) return csv_line(columns_of(OptionEffect{}, 1), &Column::name);
   return csv_of(lines);

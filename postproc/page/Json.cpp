@@ -4,8 +4,6 @@
 
 #include "base/JsonText.hpp"
 #include "postproc/page/JsonValues.hpp"
-#include "postproc/study/Advice.hpp"
-#include "postproc/study/Answer.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/ShareAnswer.hpp"
@@ -152,8 +150,8 @@ Json json_of(const MethodCell& cell) {
 
 Json json_of(const Study& study, const std::vector<Figure>& figures) {
   Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
-  out["answers"] = json_of(all_answers(study));
-  out["advice"] = json_of(advice(study));
+  out["answers"] = json_of(study.answers);
+  out["advice"] = json_of(study.advice);
   out["axes"] = Json::array();
   for (const Axis& axis : study.axes)
     out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
@@ -177,7 +175,7 @@ Json json_of(const Study& study, const std::vector<Figure>& figures) {
       out["methods"].push_back(json_of(cell));
   }
   out["options"] = Json::array();
-  for (const OptionEffect& effect : option_effects(study))
+  for (const OptionEffect& effect : study.effects)
     out["options"].push_back(json_of(effect));
   out["runs"] = Json::array();
   for (const RunReport& run : study.runs)
@@ -249,8 +247,7 @@ std::string summary_json(const Collection& collection, const PageFigures& figure
   out["headline"] = json_of(headline(collection));
   out["share"] = Json::array();
   for (const Source& source : collection.sources)
-    if (const Statement share = share_statement(source.allocation); !share.empty())
-      out["share"].push_back(json_of(share));
+    if (const Finding share = share_finding(source.allocation); !share.empty()) out["share"].push_back(json_of(share));
   out["sources"] = Json::array();
   for (const Source& source : collection.sources)
     out["sources"].push_back(

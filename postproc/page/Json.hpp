@@ -9,7 +9,7 @@
 namespace multicard::post {
 
 /// Sources, the headline, studies with their axes, configurations, answers, figures, options and runs, and evaluations.
-/// Each statement and title has an id and the numbers that it states. Numbers that are not known are null.
+/// Each finding and title has an id and the numbers that it states. Numbers that are not known are null.
 std::string summary_json(const Collection& collection, const PageFigures& figures);
 
 }  // namespace multicard::post

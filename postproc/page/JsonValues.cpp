@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Numbers& numbers) {
+Json json_of(const Evidence& numbers) {
   Json out = Json::object();
   for (const auto& [name, value] : numbers.all())
     out[name] = number(value);
@@ -20,7 +20,7 @@ Json json_of(const Numbers& numbers) {
 }
 
 Json json_of(const Figure& figure) {
-  Json out{{"id", figure.id}, {"title", figure.title}, {"numbers", json_of(figure.numbers)}};
+  Json out{{"id", figure.id}, {"title", figure.title}, {"numbers", json_of(figure.evidence)}};
   out["columns"] = figure.data.columns;
   out["rows"] = Json::array();
   for (const auto& row : figure.data.rows) {
@@ -49,14 +49,14 @@ Json json_of(const Estimate& estimate) {
   return out;
 }
 
-Json json_of(const Statement& statement) {
-  return {{"id", statement.id}, {"text", statement.text}, {"numbers", json_of(statement.numbers)}};
+Json json_of(const Finding& finding) {
+  return {{"id", finding.id}, {"text", finding.text}, {"numbers", json_of(finding.evidence)}};
 }
 
-Json json_of(const Statements& statements) {
+Json json_of(const Findings& findings) {
   Json out = Json::array();
-  for (const Statement& statement : statements)
-    out.push_back(json_of(statement));
+  for (const Finding& finding : findings)
+    out.push_back(json_of(finding));
   return out;
 }
 

@@ -1,18 +1,18 @@
 #pragma once
-/// \file Numbers, statements and figures as JSON values.
+/// \file Evidence, findings and figures as JSON values.
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 
 /// Null for what is not known.
 nlohmann::ordered_json number(double value);
 nlohmann::ordered_json json_of(const Estimate& estimate);
-nlohmann::ordered_json json_of(const Statement& statement);
-nlohmann::ordered_json json_of(const Statements& statements);
+nlohmann::ordered_json json_of(const Finding& finding);
+nlohmann::ordered_json json_of(const Findings& findings);
 /// With what they draw.
 nlohmann::ordered_json json_of(const std::vector<Figure>& figures);
 

@@ -65,22 +65,22 @@ std::vector<Part> parts_of(const Collection& collection, const PageFigures& figu
 }
 
 /// "Image size on 1, 2 ranks: 5 configurations, of which 4 completed"
-Statement title_of(const Study& study) {
-  Statement out{"headline", study.title(), {}};
-  const auto all = static_cast<long>(study.configurations.size());
+Finding title_of(const Study& study) {
+  Finding out{study.title(), {}, "headline"};
+  const std::size_t all = study.configurations.size();
   if (all == 1) {
     const auto unfinished = [](const Cell& cell) { return cell.status != CellStatus::complete; };
     const auto number = std::count_if(study.cells.begin(), study.cells.end(), unfinished);
     if (number == 0 || study.cells.size() == 1) return out;
-    out.numbers.add("cells", static_cast<double>(study.cells.size())).add("unfinished", static_cast<double>(number));
+    out.evidence.add({{"cells", study.cells.size()}, {"unfinished", number}});
     out.text += fmt::format(", of which {} did not complete", number);
     return out;
   }
-  long completed = 0;
-  for (std::size_t i = 0; i < study.configurations.size(); ++i)
+  std::size_t completed = 0;
+  for (std::size_t i = 0; i < all; ++i)
     if (largest(study, i)) ++completed;
-  out.numbers.add("configurations", static_cast<double>(all)).add("completed", static_cast<double>(completed));
-  out.text += ": " + counted(all, "configuration");
+  out.evidence.add({{"configurations", all}, {"completed", completed}});
+  out.text += ": " + counted(static_cast<long>(all), "configuration");
   if (completed < all) out.text += fmt::format(", of which {} completed", completed);
   return out;
 }
@@ -99,14 +99,14 @@ PageFigures plan_figures(const Collection& collection, const std::optional<HeatA
   return figures;
 }
 
-Statement headline(const Collection& collection) {
-  if (collection.studies.empty()) return {"headline", "Evaluation of " + evaluation_name(collection.evaluated.front())};
+Finding headline(const Collection& collection) {
+  const std::size_t number = collection.studies.size();
+  if (number == 0) return {"Evaluation of " + evaluation_name(collection.evaluated.front()), {}, "headline"};
   if (collection.sources.size() == 1)
-    if (const Statement share = share_statement(collection.sources.front().allocation); !share.empty())
-      return {"headline", share.text, share.numbers};
-  if (collection.studies.size() == 1) return title_of(collection.studies.front());
-  const auto number = static_cast<double>(collection.studies.size());
-  return {"headline", fmt::format("{} studies", number), Numbers().add("studies", number)};
+    if (const Finding share = share_finding(collection.sources.front().allocation); !share.empty())
+      return {share.text, share.evidence, "headline"};
+  if (number == 1) return title_of(collection.studies.front());
+  return {fmt::format("{} studies", number), {{"studies", number}}, "headline"};
 }
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {

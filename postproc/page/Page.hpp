@@ -25,7 +25,7 @@ struct PageFigures {
 PageFigures plan_figures(const Collection& collection, const std::optional<HeatAxes>& heat = std::nullopt);
 
 /// "headline": what the page is called: the tasks of a shared job with whether that paid, or what was varied.
-Statement headline(const Collection& collection);
+Finding headline(const Collection& collection);
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes);
 

@@ -40,7 +40,7 @@ HtmlTable data_sets_table(const Study& study) {
   for (const Cell& cell : study.cells) {
     const std::optional<TextReport> text = text_of_cell(study, cell);
     if (!text) continue;
-    std::vector<HtmlCell> row{study.configurations[cell.configuration].full_label(),
+    std::vector<HtmlCell> row{study.configuration(cell).full_label(),
                               number(cell.ranks),
                               number(text->rows),
                               number(text->mean_row()),
@@ -61,7 +61,7 @@ HtmlTable data_sets_table(const Study& study) {
 
 std::string data_sets_html(const Study& study) {
   if (!compares_data_sets(study)) return {};
-  return subheading("Data sets") + list(texts_of(data_set_statements(study))) + table(data_sets_table(study));
+  return subheading("Data sets") + list(texts_of(data_set_findings(study))) + table(data_sets_table(study));
 }
 
 }  // namespace multicard::post

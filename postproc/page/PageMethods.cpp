@@ -92,7 +92,7 @@ std::string methods_html(const Study& study) {
   if (!compares_methods(study)) return {};
   const std::vector<MethodCell> cells = method_cells(study);
   const HtmlTable memory = memory_table(cells);
-  return subheading("Tuning methods") + list(fairness_sentences(study)) + table(methods_table(study, cells)) +
+  return subheading("Tuning methods") + list(texts_of(fairness_findings(study))) + table(methods_table(study, cells)) +
          (memory.rows.empty() ? paragraph("The results file does not have the parts of the memory.") : table(memory));
 }
 

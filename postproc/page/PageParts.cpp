@@ -17,15 +17,13 @@
 #include "postproc/page/PageScaling.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/study/Advice.hpp"
-#include "postproc/study/Answer.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Evaluation.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -86,15 +84,21 @@ std::string each_study(const Collection& collection, const std::function<std::st
   return out;
 }
 
+/// A finding that the page makes a paragraph of its own.
+std::string answer_paragraph(const Finding& finding) {
+  return paragraph(finding.text + (finding.text.ends_with('.') ? "" : "."));
+}
+
 /// The first sentence alone, the rest below it: in one paragraph where all configurations do the same work, else as a
 /// list.
 std::string answer_of(const Study& study) {
-  Statements statements = all_answers(study);
-  if (study.comparable().size() > 1 && compares_methods(study)) return list(texts_of(statements));
-  const std::string first = paragraph(statements.front().text + (statements.front().text.ends_with('.') ? "" : "."));
-  statements.erase(statements.begin());
-  if (study.comparable().size() > 1) return first + list(texts_of(statements));
-  return statements.empty() ? first : first + paragraph(text_of(statements));
+  const std::vector<std::string> texts = texts_of(study.answers);
+  const bool is_one_work = study.comparable().size() == 1;
+  if (!is_one_work && compares_methods(study)) return list(texts);
+  const std::string first = answer_paragraph(study.answers.front());
+  const std::vector<std::string> others(texts.begin() + 1, texts.end());
+  if (!is_one_work) return first + list(others);
+  return others.empty() ? first : first + paragraph(join(others, " "));
 }
 
 std::string cells_html(const Study& study) {
@@ -107,7 +111,7 @@ std::string cells_html(const Study& study) {
 std::string ranks_of(const Study& study, const std::vector<Figure>& figures) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_statement(study, *cell).text);
+    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_finding(study, *cell).text);
   return list(lines) + figures_of(study.sources, figures, Section::ranks, Topics::unnamed);
 }
 
@@ -134,7 +138,7 @@ std::string first_deck(const Collection& collection, const std::string& path) {
 std::string answer_html(const Collection& collection) {
   std::string out = "<div class=\"answer\">\n";
   for (const Source& source : collection.sources)
-    if (const Statement share = share_statement(source.allocation); !share.empty()) out += paragraph(share.text);
+    if (const Finding share = share_finding(source.allocation); !share.empty()) out += paragraph(share.text);
   out += each_study(collection, [&](std::size_t i) { return answer_of(collection.studies[i]); });
   for (const RunReport& run : collection.evaluated)
     out += paragraph(fmt::format("{}: {}", evaluation_name(run), score_sentence(*run.evaluation)));
@@ -143,7 +147,7 @@ std::string answer_html(const Collection& collection) {
 
 std::string advice_html(const Collection& collection) {
   return each_study(collection, [&](std::size_t i) {
-    const std::vector<std::string> sentences = texts_of(advice(collection.studies[i]));
+    const std::vector<std::string> sentences = texts_of(collection.studies[i].advice);
     return sentences.empty() ? std::string() : list(sentences);
   });
 }

@@ -43,7 +43,7 @@ std::string with_phase_blank(const char* name) {
 }
 
 std::string label_of(const Study& study, const Cell& cell) {
-  return study.configurations[cell.configuration].full_label();
+  return study.configuration(cell).full_label();
 }
 
 /// Names of the counters that any cell has, in order.
@@ -169,7 +169,7 @@ std::string options_html(const Study& study) {
                 {"option", "instead of", "times the rate", "pairs of runs", "cells", "not completed", "least", "where",
                  "most", "where"},
                 {}};
-  for (const OptionEffect& effect : option_effects(study))
+  for (const OptionEffect& effect : study.effects)
     out.rows.push_back({effect.value_label, effect.baseline_label, estimate(effect.ratio, 3),
                         number(effect.ratio.num_values), number(effect.num_cells), number(effect.num_unfinished),
                         factor(effect.least), effect.least_at, factor(effect.most), effect.most_at});

@@ -10,10 +10,8 @@
 #include "base/Text.hpp"
 #include "postproc/page/TextTable.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Answer.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
@@ -49,7 +47,7 @@ TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short)
     return with_interval(value, 3);
   };
   TextTable::Row row{
-      study.configurations[cell.configuration].full_label(),
+      study.configuration(cell).full_label(),
       ranks_range(cell),
       with_interval(cell.rate),
       ratio(cell.speedup),
@@ -122,16 +120,19 @@ TextTable cells_of(const Study& study) {
 std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   const auto fitted = [&](const std::string& line) { return columns ? wrapped(line, *columns, 2) : line; };
   std::string out = aligned(cells_of(study), columns);
-  if (!compares_methods(study)) {  // of which more is said below
-    const std::string answer = all_answers(study).front().text;
+  const auto add_all = [&](Severity severity) {
+    for (const Finding& finding : study.answers)
+      if (finding.severity == severity) out += fitted(finding.text) + "\n";
+  };
+  const bool is_of_methods = compares_methods(study);
+  if (!is_of_methods) {
+    const std::string& answer = study.answers.front().text;
     out += fitted(answer + (answer.ends_with('.') ? "" : ".")) + "\n";
   }
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
-  if (const Statement early = early_stops_statement(study); !early.empty()) out += fitted(early.text) + "\n";
-  if (compares_methods(study))
-    for (const Statement& statement : memory_limit_statements(study))
-      out += fitted(statement.text) + "\n";
+  add_all(Severity::notice);
+  if (is_of_methods) add_all(Severity::result);
   const std::string note = interval_note(study);
   return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
 }
@@ -141,7 +142,7 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
 std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns) {
   std::string out;
   for (const Source& source : collection.sources)
-    if (const Statement share = share_statement(source.allocation); !share.empty())
+    if (const Finding share = share_finding(source.allocation); !share.empty())
       out += (columns ? wrapped(share.text, *columns, 2) : share.text) + "\n";
   for (const Study& study : collection.studies) {
     if (!study.id.empty()) out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", study.id, study.title());

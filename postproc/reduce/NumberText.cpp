@@ -20,6 +20,10 @@ bool is_too_wide(const Estimate& estimate) {
          estimate.interval->high > kTooWide * estimate.interval->low;
 }
 
+bool shows_no_difference(const Estimate& ratio) {
+  return is_too_wide(ratio) || (ratio.interval->low <= 1 && ratio.interval->high >= 1);
+}
+
 std::string range_text(const Estimate& estimate, int digits) {
   if (is_too_wide(estimate)) return "too wide to tell";
   std::string low, high;

@@ -18,6 +18,9 @@ std::string with_interval(const Estimate& estimate, int digits = 4);
 /// (Basis::none), of which an end at 0 says something.
 bool is_too_wide(const Estimate& estimate);
 
+/// Whether a ratio with an interval shows no difference: the interval contains 1, or is too wide.
+bool shows_no_difference(const Estimate& ratio);
+
 /// "408.5–421.0"; "too wide to tell" of what is_too_wide().
 std::string range_text(const Estimate& estimate, int digits = 4);
 

@@ -103,7 +103,24 @@ struct TuningReport {
   std::vector<AnswerPair> answers;
 };
 
-struct RunReport {
+/// Speed and memory of a run; of a cell those of its runs.
+struct Measured {
+  Estimate rate;             ///< per second, over all ranks
+  Estimate step_time;        ///< seconds, of the slowest rank
+  double mean_step = kNone;  ///< seconds, over ranks and measured steps; the sum of `phases`
+  std::array<double, kNumPhases> phases{};
+  double exposed_share = kNone;                ///< reduce_wait / step
+  double data_wait_share = kNone;              ///< data_wait / step
+  double rank_spread = kNone;                  ///< largest over smallest median own time
+  std::map<std::string, std::int64_t> memory;  ///< bytes, largest over ranks
+
+  double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
+  double share(Phase of) const { return phase(of) / mean_step; }
+  /// Of forward, backward and update.
+  double computing_share() const { return share(Phase::forward) + share(Phase::backward) + share(Phase::update); }
+};
+
+struct RunReport : Measured {
   std::size_t source = 0;  ///< index of the file in Study::sources
   std::string name;
   /// Every attribute as text, but deck, status, error and early_stop_step.
@@ -121,16 +138,8 @@ struct RunReport {
   std::int64_t num_steps = 0;     ///< recorded
   std::int64_t num_measured = 0;  ///< after skip_steps and with all ranks present
   std::string unit = "rows";      ///< what `rate` counts: images, tokens or rows
-  Estimate rate;                  ///< per second, over all ranks
-  Estimate step_time;             ///< seconds, of the slowest rank
-  double mean_step = kNone;       ///< seconds, over ranks and measured steps; the sum of `phases`
-  std::array<double, kNumPhases> phases{};
-  double exposed_share = kNone;    ///< reduce_wait / step
-  double data_wait_share = kNone;  ///< data_wait / step
-  double rank_spread = kNone;      ///< largest over smallest median own time
 
   std::vector<RankReport> rank_reports;
-  std::map<std::string, std::int64_t> memory;                ///< bytes, largest over ranks
   std::map<std::string, CommunicationReport> communication;  ///< by kind
   std::map<std::string, double> transfers;                   ///< bytes a step and rank, by direction; mean over ranks
   std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
@@ -150,7 +159,18 @@ struct RunReport {
     const auto device = settings.find("device");
     return device != settings.end() && device->second.starts_with("cpu");
   }
-  double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
+  /// Null where nothing was recorded.
+  const MetricSeries* metric(const std::string& metric) const {
+    const auto found = metrics.find(metric);
+    return found == metrics.end() || found->second.values.empty() ? nullptr : &found->second;
+  }
 };
+
+/// The number under `key`; unknown where there is none.
+template <class Number>
+double number_in(const std::map<std::string, Number>& numbers, const std::string& key) {
+  const auto found = numbers.find(key);
+  return found == numbers.end() ? kNone : static_cast<double>(found->second);
+}
 
 }  // namespace multicard::post

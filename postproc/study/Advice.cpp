@@ -15,33 +15,22 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kEfficient = 0.8;
 constexpr double kIndifferent = 0.03;  ///< an interval this close to 1 means that the option hardly matters
 
-constexpr std::int64_t kLeastSteps = 3;  ///< measured: runs of fewer advise nothing
-
-/// Whether every run behind the numbers has steps enough to advise by.
-bool is_long_enough(const Study& study) {
-  return std::all_of(study.cells.begin(), study.cells.end(), [&](const Cell& cell) {
-    return std::all_of(cell.measured.begin(), cell.measured.end(),
-                       [&](std::size_t run) { return study.runs[run].num_measured >= kLeastSteps; });
-  });
-}
-
 /// Every number that sentences about an option may state.
-Numbers numbers_of(const std::vector<OptionEffect>& effects) {
-  Numbers numbers;
+Evidence evidence_of(const std::vector<OptionEffect>& effects) {
+  Evidence evidence;
   for (const OptionEffect& effect : effects) {
     const std::string name = effect.value + ".";
-    numbers.add(name + "ratio", effect.ratio)
-        .add(name + "pairs", effect.ratio.num_values)
-        .add(name + "cells", effect.num_cells)
-        .add(name + "significant", effect.num_significant)
-        .add(name + "unfinished", effect.num_unfinished)
-        .add(name + "least", effect.least)
-        .add(name + "most", effect.most);
+    evidence.add({{name + "ratio", effect.ratio},
+                  {name + "pairs", effect.ratio.num_values},
+                  {name + "cells", effect.num_cells},
+                  {name + "significant", effect.num_significant},
+                  {name + "unfinished", effect.num_unfinished},
+                  {name + "least", effect.least},
+                  {name + "most", effect.most}});
   }
-  return numbers;
+  return evidence;
 }
 
 /// "2.31 times the rate of fp32 (95 % interval …)"
@@ -143,11 +132,11 @@ std::string option_sentence(const std::vector<OptionEffect>& effects) {
                      doubt(effects));
 }
 
-/// The best options on one kind of work, and up to how many ranks they keep an efficiency of kEfficient.
+/// The best options on one kind of work, and up to how many ranks they keep an efficiency of kWorthwhileEfficiency.
 struct RanksThatPay {
   std::string work;
   int ranks = 0, measured = 0;
-  bool is_clear = true;      ///< no interval contains kEfficient
+  bool is_clear = true;      ///< no interval contains kWorthwhileEfficiency
   bool has_interval = true;  ///< every efficiency below the baseline's ranks has one
 };
 
@@ -156,58 +145,51 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
   for (const auto& group : study.comparable()) {
     const Cell* best = fastest(study, group);
     if (!best || !best->efficiency.known()) continue;
-    const Configuration& options = study.configurations[best->configuration];
+    const Configuration& options = study.configuration(*best);
     RanksThatPay entry{options.work_label, 0, 0, true, true};
     for (const Cell* cell : study.cells_of(best->configuration)) {
       if (!cell->efficiency.known()) continue;
       if (cell->ranks != *options.baseline_ranks && !cell->efficiency.interval) entry.has_interval = false;
       entry.measured = cell->ranks;
-      if (cell->efficiency.value >= kEfficient) entry.ranks = cell->ranks;
+      if (cell->efficiency.value >= kWorthwhileEfficiency) entry.ranks = cell->ranks;
       const auto& interval = cell->efficiency.interval;
-      if (interval && interval->low < kEfficient && interval->high > kEfficient) entry.is_clear = false;
+      if (interval && interval->low < kWorthwhileEfficiency && interval->high > kWorthwhileEfficiency)
+        entry.is_clear = false;
     }
     if (entry.has_interval) out.push_back(entry);
   }
   return out;
 }
 
-/// "Ranks: with the fastest options, up to 4 ranks keep an efficiency of 0.8 (all measured)."
-Statement ranks_advice(const Study& study) {
-  const std::vector<RanksThatPay> pay = ranks_that_pay(study);
-  if (pay.empty()) return {};
-  Statement out{"ranks", {}, Numbers().add("efficiency", kEfficient)};
-  std::vector<std::string> parts;
-  for (const RanksThatPay& entry : pay) {
-    out.numbers.add(fmt::format("ranks-{}", parts.size() + 1), entry.ranks);
-    const std::string where = entry.work.empty() ? std::string() : entry.work + ": ";
-    parts.push_back(where + (entry.is_clear ? counted(entry.ranks, "rank") +
-                                                  (entry.ranks == entry.measured ? " (the most measured)" : "")
-                                            : fmt::format("not certain, an interval holds {}", kEfficient)));
+}  // namespace
+
+Findings option_advice(const Study& study) {
+  Findings out;
+  std::vector<OptionEffect> of_axis;
+  for (std::size_t i = 0; i < study.effects.size(); ++i) {
+    of_axis.push_back(study.effects[i]);
+    if (i + 1 < study.effects.size() && study.effects[i + 1].key == study.effects[i].key) continue;
+    out.push_back({option_sentence(of_axis), evidence_of(of_axis), "option." + study.effects[i].key});
+    of_axis.clear();
   }
-  out.text = fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.", kEfficient,
-                         join(parts, "; "));
   return out;
 }
 
-}  // namespace
-
-Statements advice(const Study& study) {
-  Statements out;
-  if (is_long_enough(study)) {
-    std::vector<OptionEffect> of_axis;
-    const std::vector<OptionEffect> all = option_effects(study);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      of_axis.push_back(all[i]);
-      if (i + 1 < all.size() && all[i + 1].key == all[i].key) continue;
-      out.push_back({"option." + all[i].key, option_sentence(of_axis), numbers_of(of_axis)});
-      of_axis.clear();
-    }
+Finding ranks_advice(const Study& study) {
+  const std::vector<RanksThatPay> pay = ranks_that_pay(study);
+  if (pay.empty()) return {};
+  Evidence evidence{{"efficiency", kWorthwhileEfficiency}};
+  std::vector<std::string> parts;
+  for (const RanksThatPay& entry : pay) {
+    evidence.add({fmt::format("ranks-{}", parts.size() + 1), entry.ranks});
+    const std::string most =
+        !entry.is_clear ? fmt::format("not certain, an interval holds {}", kWorthwhileEfficiency)
+                        : counted(entry.ranks, "rank") + (entry.ranks == entry.measured ? " (the most measured)" : "");
+    parts.push_back(entry.work.empty() ? most : entry.work + ": " + most);
   }
-  for (Statement& statement : learning_advice(study))
-    out.push_back(std::move(statement));
-  if (!is_long_enough(study)) return out;
-  if (Statement statement = ranks_advice(study); !statement.empty()) out.push_back(std::move(statement));
-  return out;
+  return {fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.",
+                      kWorthwhileEfficiency, join(parts, "; ")),
+          evidence, "ranks"};
 }
 
 }  // namespace multicard::post

@@ -1,14 +1,16 @@
 #pragma once
 /// \file Recommendations. Every sentence is computed from the data; where these do not decide, it says so.
 
-#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
 
-/// A sentence for each option that was varied (the value to use, its effect against the baseline value, how sure that
-/// is and where it differs), then one for each kind of work on how many ranks are efficient. Empty for a study that
-/// varied nothing.
-Statements advice(const Study& study);
+/// "option.KEY" for each option that was varied: the value to use, its effect against the baseline value, how certain
+/// that is and where it differs.
+Findings option_advice(const Study& study);
+
+/// "ranks": for each kind of work, the most ranks on which its fastest options keep kWorthwhileEfficiency; empty where
+/// no efficiency has an interval.
+Finding ranks_advice(const Study& study);
 
 }  // namespace multicard::post

@@ -72,8 +72,7 @@ std::vector<TunedRun> tuned_runs(const Study& study) {
       const RunReport& run = study.runs[i];
       if (!run.tuning) continue;
       const std::string heading =
-          fmt::format("run {}: {}, {}", run.name, study.configurations[cell.configuration].full_label(),
-                      counted(run.ranks, "rank"));
+          fmt::format("run {}: {}, {}", run.name, study.configuration(cell).full_label(), counted(run.ranks, "rank"));
       tuned.push_back({&run, study.runs.size() == 1 ? std::string() : heading});
     }
   return tuned;

@@ -16,7 +16,7 @@ namespace multicard::post {
 namespace {
 
 std::string name_of_set(const Study& study, const Cell& cell) {
-  return study.configurations[cell.configuration].full_label();
+  return study.configuration(cell).full_label();
 }
 
 bool is_complete(const Cell& cell) {
@@ -129,18 +129,17 @@ std::string times_text(const Study& study, const LengthEffect& effect) {
   return fmt::format("{} measures {} for one of {}, too few values to compare", who, values, other);
 }
 
-Numbers numbers_of(const LengthEffect& effect) {
-  return Numbers()
-      .add("ranks", effect.ranks)
-      .add("data_sets", static_cast<double>(effect.cells.size()))
-      .add("slowest_ms", in_milliseconds(effect.slowest->step_time))
-      .add("quickest_ms", in_milliseconds(effect.quickest->step_time))
-      .add("time_spread", effect.time_spread)
-      .add("token_spread", effect.token_spread)
-      .add("token_deviation", effect.token_deviation())
-      .add("held_equal", kHeldEqual)
-      .add("explained", effect.explained)
-      .add("explained_with_padding", effect.explained_with_padding);
+Evidence evidence_of(const LengthEffect& effect) {
+  return {{"ranks", effect.ranks},
+          {"data_sets", effect.cells.size()},
+          {"slowest_ms", in_milliseconds(effect.slowest->step_time)},
+          {"quickest_ms", in_milliseconds(effect.quickest->step_time)},
+          {"time_spread", effect.time_spread},
+          {"token_spread", effect.token_spread},
+          {"token_deviation", effect.token_deviation()},
+          {"held_equal", kHeldEqual},
+          {"explained", effect.explained},
+          {"explained_with_padding", effect.explained_with_padding}};
 }
 
 std::string sentence_of(const Study& study, const LengthEffect& effect) {
@@ -215,10 +214,10 @@ std::string fixed_amount(const Study& study) {
   return equal ? "equal tokens per step" : std::string();
 }
 
-Statements data_set_statements(const Study& study) {
-  Statements out;
+Findings data_set_findings(const Study& study) {
+  Findings out;
   for (const LengthEffect& effect : length_effects(study))
-    out.push_back({fmt::format("data_sets-{}", effect.ranks), sentence_of(study, effect), numbers_of(effect)});
+    out.push_back({sentence_of(study, effect), evidence_of(effect), fmt::format("data_sets-{}", effect.ranks)});
   return out;
 }
 

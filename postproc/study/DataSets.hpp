@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -48,6 +48,6 @@ std::vector<LengthEffect> length_effects(const Study& study);
 std::string fixed_amount(const Study& study);
 
 /// "data_sets-RANKS": the length effects in sentences.
-Statements data_set_statements(const Study& study);
+Findings data_set_findings(const Study& study);
 
 }  // namespace multicard::post

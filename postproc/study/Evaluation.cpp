@@ -59,15 +59,15 @@ std::vector<ConfusionCount> mistakes(const EvaluationReport& report) {
   return out;
 }
 
-Statement confusion_statement(const EvaluationReport& report) {
+Finding confusion_finding(const EvaluationReport& report) {
   const std::vector<ConfusionCount> wrong = mistakes(report);
-  if (wrong.empty()) return {"confusion", "No class is taken for another"};
+  if (wrong.empty()) return {"No class is taken for another", {}, "confusion"};
   const ConfusionCount& most = wrong.front();
   const std::int64_t samples = report.classes[static_cast<std::size_t>(most.actual)].samples;
-  return {"confusion",
-          fmt::format("{} is taken for {} most often: {} of {}", name_of(report, most.actual),
+  return {fmt::format("{} is taken for {} most often: {} of {}", name_of(report, most.actual),
                       name_of(report, most.predicted), grouped(most.count), grouped(samples)),
-          Numbers().add("count", static_cast<double>(most.count)).add("samples", static_cast<double>(samples))};
+          {{"count", most.count}, {"samples", samples}},
+          "confusion"};
 }
 
 std::string evaluation_name(const RunReport& run) {

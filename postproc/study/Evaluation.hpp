@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "postproc/reduce/RunReport.hpp"
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 
@@ -18,7 +18,7 @@ std::string score_sentence(const EvaluationReport& report);
 std::vector<ConfusionCount> mistakes(const EvaluationReport& report);
 
 /// "confusion": the most frequent confusion of two classes, without full stop.
-Statement confusion_statement(const EvaluationReport& report);
+Finding confusion_finding(const EvaluationReport& report);
 
 /// What was evaluated: model, weights, run.
 std::string evaluation_name(const RunReport& run);

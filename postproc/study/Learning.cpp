@@ -63,31 +63,29 @@ bool is_repeated(const Study& study) {
   return std::any_of(study.cells.begin(), study.cells.end(), [](const Cell& cell) { return cell.num_repeats() > 1; });
 }
 
-Statement advice_of(const Study& study, const Axis& axis) {
-  Statement out{"learning." + axis.key, {}};
+Finding advice_on(const Study& study, const Axis& axis) {
+  const std::string id = "learning." + axis.key;
   const std::string lead = fmt::format("{}: it does not change the work, so that speed does not choose; ",
                                        capitalised(study.keys.label(axis.key)));
   const std::map<std::string, int> wins = wins_of(study, axis);
   if (wins.empty()) {
     if (learning_score(study)) return {};  // no kind of work was done with two of its values
-    out.text = lead + none_measured("choose") + ".";
-    return out;
+    return {lead + none_measured("choose") + ".", {}, id};
   }
   int num_kinds = 0;
-  std::vector<std::string> parts;
-  parts.reserve(wins.size());
   for (const auto& [value, number] : wins)
     num_kinds += number;
-  out.numbers.add("kinds", num_kinds);
+  Evidence evidence{{"kinds", num_kinds}};
+  std::vector<std::string> parts;
   for (const auto& [value, number] : wins) {
-    out.numbers.add("wins_of_" + value, number);
+    evidence.add({"wins_of_" + value, number});
     parts.push_back(num_kinds == 1 ? study.keys.label(axis.key, value)
                                    : fmt::format("{} for {} of {} kinds of work", study.keys.label(axis.key, value),
                                                  number, num_kinds));
   }
-  out.text = fmt::format("{}the {} is that of {}{}.", lead, learning_score(study)->best, join(parts, ", "),
-                         is_repeated(study) ? "" : " (each was run once)");
-  return out;
+  return {fmt::format("{}the {} is that of {}{}.", lead, learning_score(study)->best, join(parts, ", "),
+                      is_repeated(study) ? "" : " (each was run once)"),
+          evidence, id};
 }
 
 }  // namespace
@@ -141,21 +139,20 @@ std::string learning_clause(const Study& study, const std::vector<std::size_t>& 
   const Estimate& value = best->*score->member;
   if (!is_alone(study, configurations, *best))
     return fmt::format("several share the {}: {}", score->best, with_interval(value));
-  return fmt::format("the {} is that of {} on {}: {}", score->best, study.configurations[best->configuration].label,
-                     ranks_text(*best), with_interval(value));
+  return fmt::format("the {} is that of {} on {}: {}", score->best, study.configuration(*best).label, ranks_text(*best),
+                     with_interval(value));
 }
 
-Numbers learning_numbers(const Study& study, const std::vector<std::size_t>& configurations) {
+Evidence learning_evidence(const Study& study, const std::vector<std::size_t>& configurations) {
   const Cell* best = best_learner(study, configurations);
   if (!best) return {};
-  return Numbers().add("score", best->*learning_score(study)->member).add("ranks", best->ranks);
+  return {{"score", best->*learning_score(study)->member}, {"ranks", best->ranks}};
 }
 
-Statements learning_advice(const Study& study) {
-  Statements out;
+Findings learning_advice(const Study& study) {
+  Findings out;
   for (const Axis& axis : study.axes)
-    if (axis.is_learning)
-      if (Statement advice = advice_of(study, axis); !advice.empty()) out.push_back(std::move(advice));
+    if (axis.is_learning) out.push_back(advice_on(study, axis));
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -36,11 +36,11 @@ const Cell* best_learner(const Study& study, const std::vector<std::size_t>& con
 /// "the lowest test loss is that of learning rate 0.005 on 2 ranks: 2.134", or that none was measured.
 std::string learning_clause(const Study& study, const std::vector<std::size_t>& configurations);
 
-/// The numbers of that clause: score, ranks.
-Numbers learning_numbers(const Study& study, const std::vector<std::size_t>& configurations);
+/// What that clause states: score, ranks.
+Evidence learning_evidence(const Study& study, const std::vector<std::size_t>& configurations);
 
-/// "learning": for each setting that only changes what is learnt: which value has the best score, and for how many
-/// kinds of work.
-Statements learning_advice(const Study& study);
+/// "learning.KEY" for each setting that only changes what is learnt: which value has the best score, and for how many
+/// kinds of work; empty ones where no two values were compared.
+Findings learning_advice(const Study& study);
 
 }  // namespace multicard::post

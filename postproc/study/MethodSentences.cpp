@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -69,8 +70,7 @@ std::string score_text(const MethodCell& cell) {
 Cells by_peak(const std::vector<MethodCell>& all, Objective objective, int ranks) {
   Cells cells;
   for (const MethodCell& cell : all)
-    if (cell.objective == objective && cell.cell->ranks == ranks && cell.cell->status == CellStatus::complete &&
-        cell.memory && cell.cell->rate.known())
+    if (cell.objective == objective && cell.cell->ranks == ranks && cell.cell->counts() && cell.memory)
       cells.push_back(&cell);
   std::stable_sort(cells.begin(), cells.end(),
                    [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; });
@@ -109,20 +109,22 @@ std::string threshold_text(const Study& study, const MethodCell& added, const Me
 }
 
 /// What a sentence of these cells may state.
-Numbers numbers_of(const Cells& cells) {
-  Numbers numbers;
+Evidence evidence_of(const Cells& cells) {
+  Evidence evidence;
   for (const MethodCell* cell : cells) {
-    numbers.add("ranks", cell->cell->ranks);
-    numbers.add(cell->label + ".rate", cell->cell->rate).add(cell->label + ".peak_bytes", cell->memory->peak);
-    if (cell->held_out_loss.known()) numbers.add(cell->label + ".held_out_loss", cell->held_out_loss);
-    if (cell->preference_accuracy.known()) numbers.add(cell->label + ".preference_accuracy", cell->preference_accuracy);
+    evidence.add({{"ranks", cell->cell->ranks},
+                  {cell->label + ".rate", cell->cell->rate},
+                  {cell->label + ".peak_bytes", cell->memory->peak}});
+    if (cell->held_out_loss.known()) evidence.add({cell->label + ".held_out_loss", cell->held_out_loss});
+    if (cell->preference_accuracy.known())
+      evidence.add({cell->label + ".preference_accuracy", cell->preference_accuracy});
     for (const MethodCell* other : cells) {
       const std::string pair = cell->label + "/" + other->label;
-      numbers.add(pair + ".rate", cell->cell->rate.value / other->cell->rate.value)
-          .add(pair + ".peak_bytes", cell->memory->peak / other->memory->peak);
+      evidence.add({{pair + ".rate", cell->cell->rate.value / other->cell->rate.value},
+                    {pair + ".peak_bytes", cell->memory->peak / other->memory->peak}});
     }
   }
-  return numbers;
+  return evidence;
 }
 
 std::string limits_of(const Study& study, const Cells& cells) {
@@ -145,38 +147,42 @@ std::string limits_of(const Study& study, const Cells& cells) {
 
 }  // namespace
 
-Statements memory_limit_statements(const Study& study) {
+Findings memory_limit_findings(const Study& study) {
   const std::vector<MethodCell> all = method_cells(study);
-  Statements out;
-  bool has[2] = {false, false};
+  Findings out;
+  std::set<Objective> objectives;
   for (const Objective objective : {Objective::next_token, Objective::preference})
     for (const int ranks : study.rank_counts) {
       const Cells cells = by_peak(all, objective, ranks);
       if (cells.empty()) continue;
-      const bool is_preference = objective == Objective::preference;
-      out.push_back({fmt::format("methods{}-{}", is_preference ? "-preference" : "", ranks), limits_of(study, cells),
-                     numbers_of(cells)});
-      has[is_preference] = true;
+      objectives.insert(objective);
+      out.push_back({limits_of(study, cells), evidence_of(cells),
+                     fmt::format("methods{}-{}", objective == Objective::preference ? "-preference" : "", ranks)});
     }
-  if (has[0] && has[1])
-    out.push_back({"objectives",
-                   "Methods of the two objectives learn different things from different rows (a pair has two "
-                   "sequences), so that neither their rates nor their scores are compared with each other."});
+  if (objectives.size() > 1)
+    out.push_back(
+        {"Methods of the two objectives learn different things from different rows (a pair has two "
+         "sequences), so that neither their rates nor their scores are compared with each other.",
+         {},
+         "objectives"});
   if (std::any_of(all.begin(), all.end(), rounds))
-    out.push_back({"rounded",
-                   "qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded "
-                   "model, and memory or speed is no reason to choose them."});
+    out.push_back(
+        {"qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded "
+         "model, and memory or speed is no reason to choose them.",
+         {},
+         "rounded"});
   return out;
 }
 
-std::vector<std::string> fairness_sentences(const Study& study) {
-  std::vector<std::string> out, equal;
+Findings fairness_findings(const Study& study) {
+  Findings out;
+  std::vector<std::string> equal;
   for (const auto& [path, name] : kEqual) {
     std::map<std::string, std::vector<std::string>> methods;  // by value
     for (const Cell& cell : study.cells)
       for (const std::size_t run : cell.measured) {
         std::vector<std::string>& of_value = methods[deck_value(study.runs[run].deck, path)];
-        const std::string label = study.configurations[cell.configuration].full_label();
+        const std::string label = study.configuration(cell).full_label();
         if (std::find(of_value.begin(), of_value.end(), label) == of_value.end()) of_value.push_back(label);
       }
     if (methods.size() == 1) {
@@ -185,12 +191,14 @@ std::vector<std::string> fairness_sentences(const Study& study) {
       continue;
     }
     std::vector<std::string> parts;
-    parts.reserve(methods.size());
     for (const auto& [value, of_value] : methods)
       parts.push_back(fmt::format("{} for {}", value.empty() ? "not set" : value, join(of_value, ", ")));
-    out.push_back(fmt::format("Warning: not equal, so not a fair comparison: {} is {}.", name, join(parts, "; ")));
+    out.push_back({fmt::format("Warning: not equal, so not a fair comparison: {} is {}.", name, join(parts, "; ")),
+                   {},
+                   "unequal",
+                   Severity::warning});
   }
-  if (!equal.empty()) out.push_back(fmt::format("Equal in all runs: {}.", join(equal, ", ")));
+  if (!equal.empty()) out.push_back({fmt::format("Equal in all runs: {}.", join(equal, ", ")), {}, "equal"});
   return out;
 }
 

@@ -63,7 +63,7 @@ MethodCell method_cell(const Study& study, const Cell& cell) {
   const RunReport& run = representative(study, cell);
   MethodCell out;
   out.cell = &cell;
-  out.label = study.configurations[cell.configuration].full_label();
+  out.label = study.configuration(cell).full_label();
   out.method = method_of(run);
   out.objective = out.method.ends_with("dpo") ? Objective::preference : Objective::next_token;
   out.memory = memory_of(cell);

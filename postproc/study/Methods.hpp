@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -58,11 +58,11 @@ std::vector<MethodCell> method_cells(const Study& study);
 
 /// Where runs differ in what must be equal for a fair comparison (rows, lengths, types, checkpointing); a last sentence
 /// says what is equal, or that all of it is.
-std::vector<std::string> fairness_sentences(const Study& study);
+Findings fairness_findings(const Study& study);
 
 /// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which methods fit into which
 /// memory, the fastest of them and what more memory buys, from the measured peaks and rates.
-Statements memory_limit_statements(const Study& study);
+Findings memory_limit_findings(const Study& study);
 
 /// "next-token prediction" or "preferences".
 const char* text_of(Objective objective);

@@ -8,9 +8,9 @@
 
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -20,15 +20,11 @@ constexpr std::size_t kMostValues = 8;
 
 /// The cell that differs from `cell` in `key` alone; null when it was not run.
 const Cell* partner(const Study& study, const Cell& cell, const std::string& key, const std::string& value) {
-  auto settings = study.configurations[cell.configuration].settings;
+  auto settings = study.configuration(cell).settings;
   settings[key] = value;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
     if (study.configurations[i].settings == settings) return study.cell(i, cell.ranks);
   return nullptr;
-}
-
-bool counts(const Cell& cell) {
-  return cell.status == CellStatus::complete && cell.rate.known();
 }
 
 /// One ratio for each repeat that both cells have; the ratio of their medians where they share none.
@@ -51,8 +47,7 @@ std::vector<double> ratios_of(const Study& study, const Cell& cell, const Cell& 
 std::string surroundings(const Study& study, const Cell& cell, const std::string& key) {
   std::vector<std::string> parts;
   for (const Axis& axis : study.axes)
-    if (axis.key != key)
-      parts.push_back(study.keys.label(axis.key, study.configurations[cell.configuration].settings.at(axis.key)));
+    if (axis.key != key) parts.push_back(study.keys.label(axis.key, study.configuration(cell).settings.at(axis.key)));
   if (study.has_scaling()) parts.push_back(counted(cell.ranks, "rank"));
   std::string out;
   for (const std::string& part : parts)
@@ -71,10 +66,10 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
   std::vector<std::vector<double>> ratios;
   Estimate of_steps;
   for (const Cell& cell : study.cells) {
-    if (study.configurations[cell.configuration].settings.at(axis.key) != value) continue;
+    if (study.configuration(cell).settings.at(axis.key) != value) continue;
     const Cell* other = partner(study, cell, axis.key, baseline);
     if (!other) continue;
-    if (!counts(cell) || !counts(*other)) {
+    if (!cell.counts() || !other->counts()) {
       ++effect.num_unfinished;
       continue;
     }

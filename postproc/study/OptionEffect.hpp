@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Study.hpp"
+#include "postproc/reduce/Statistics.hpp"
 
 namespace multicard::post {
+
+struct Study;
 
 /// One value of an axis against the axis' baseline value.
 struct OptionEffect {

@@ -14,10 +14,6 @@ namespace multicard::post {
 
 namespace {
 
-bool counts(const Cell* cell) {
-  return cell && cell->status == CellStatus::complete && cell->rate.known();
-}
-
 /// Baseline values by setting: what one gets without asking for anything better.
 constexpr std::array<std::pair<const char*, const char*>, 10> kBaselines{{{"strategy", "dp"},
                                                                           {"precision", "fp32"},
@@ -48,7 +44,7 @@ const Cell* fastest(const Study& study, const std::vector<std::size_t>& configur
   const Cell* best = nullptr;
   for (const std::size_t configuration : configurations)
     for (const Cell* cell : study.cells_of(configuration))
-      if (counts(cell) && (!best || cell->rate.value > best->rate.value)) best = cell;
+      if (cell->counts() && (!best || cell->rate.value > best->rate.value)) best = cell;
   return best;
 }
 
@@ -56,7 +52,7 @@ const Cell* runner_up(const Study& study, const std::vector<std::size_t>& config
   const Cell* second = nullptr;
   for (const std::size_t configuration : configurations) {
     const Cell* cell = study.cell(configuration, best.ranks);
-    if (!same_speed(study, configuration, best.configuration) && counts(cell) &&
+    if (!same_speed(study, configuration, best.configuration) && cell && cell->counts() &&
         (!second || cell->rate.value > second->rate.value))
       second = cell;
   }
@@ -77,18 +73,18 @@ const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& co
       configurations.begin(), configurations.end(),
       [&](std::size_t a, std::size_t b) { return num_baseline_values(study, a) < num_baseline_values(study, b); });
   const Cell* cell = study.cell(chosen, best.ranks);
-  return !same_speed(study, chosen, best.configuration) && counts(cell) ? cell : nullptr;
+  return !same_speed(study, chosen, best.configuration) && cell && cell->counts() ? cell : nullptr;
 }
 
 const Cell* largest(const Study& study, std::size_t configuration) {
   const Cell* most = nullptr;
   for (const Cell* cell : study.cells_of(configuration))
-    if (counts(cell)) most = cell;
+    if (cell->counts()) most = cell;
   return most;
 }
 
 std::string name_of(const Study& study, const Cell& cell) {
-  return fmt::format("{} on {}", study.configurations[cell.configuration].full_label(), ranks_text(cell));
+  return fmt::format("{} on {}", study.configuration(cell).full_label(), ranks_text(cell));
 }
 
 std::string ranks_range(const Cell& cell) {

@@ -180,7 +180,7 @@ std::vector<ScalingPrediction> predict_scaling(const Study& study) {
   std::vector<ScalingPrediction> out;
   for (std::size_t configuration = 0; configuration < study.configurations.size(); ++configuration) {
     std::vector<const Cell*> cells = study.cells_of(configuration);
-    std::erase_if(cells, [](const Cell* cell) { return cell->status != CellStatus::complete || !cell->rate.known(); });
+    std::erase_if(cells, [](const Cell* cell) { return !cell->counts(); });
     if (cells.size() < kLeastCounts) continue;
     if (const std::optional<Rows> rows = rows_of(study, cells))
       out.push_back(Predictor(study, configuration, std::move(cells), *rows).prediction());

@@ -29,33 +29,29 @@ double end_of(const std::vector<AllocationInterval>& intervals) {
   return end_s;
 }
 
-Statement share_statement(const AllocationRecord& allocation) {
+Finding share_finding(const AllocationRecord& allocation) {
   if (allocation.intervals.empty()) return {};
   std::set<std::string> tasks;
   for (const AllocationInterval& interval : allocation.intervals)
     tasks.insert(interval.task);
   const double seconds = end_of(allocation.intervals);
-  Statement out{"share", {}, Numbers().add("tasks", static_cast<double>(tasks.size())).add("seconds", seconds)};
+  Finding out{{}, {{"tasks", tasks.size()}, {"seconds", seconds}}, "share"};
   const std::string took =
       fmt::format("{} took {} s", counted(static_cast<long>(tasks.size()), "task"), significant(seconds, 3));
-  if (tasks.size() == 1) {
-    out.text = took + ".";
-    return out;
-  }
   const AllocationBaseline* const other = sequential(allocation);
-  if (!other) {
-    out.text = took + "; what one task after another would have taken is not known.";
+  if (tasks.size() == 1 || !other) {
+    out.text = tasks.size() == 1 ? took + "." : took + "; what one task after another would have taken is not known.";
     return out;
   }
   const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
-  out.numbers.add("predicted", predicted);
+  out.evidence.add({"predicted", predicted});
   const std::string prediction = fmt::format("{} s predicted for its steps alone", with_interval(predicted, 3));
   if (other->low_s <= seconds) {
     out.text = fmt::format("{}; a gain over one task after another is not proven ({}).", took, prediction);
     return out;
   }
   const double ratio = other->predicted_s / seconds;
-  out.numbers.add("ratio", ratio);
+  out.evidence.add({"ratio", ratio});
   out.text = fmt::format("{}: sharing paid, one task after another would have taken {} times as long ({}).", took,
                          alike(ratio, ratio, 3), prediction);
   return out;

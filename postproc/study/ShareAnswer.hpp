@@ -2,7 +2,7 @@
 /// \file Whether sharing the ranks of one job paid.
 
 #include "postproc/reduce/Source.hpp"
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 
@@ -11,7 +11,7 @@ namespace multicard::post {
 /// above what was measured. A loss never is: the prediction leaves out start-up, evaluations and checkpoints, which
 /// were measured. Empty for a file that is not of a shared job. Its numbers: tasks, seconds, predicted (with _low and
 /// _high) and, where it is claimed, ratio (predicted over measured).
-Statement share_statement(const AllocationRecord& allocation);
+Finding share_finding(const AllocationRecord& allocation);
 
 /// Seconds until the last interval ended.
 double end_of(const std::vector<AllocationInterval>& intervals);

@@ -14,6 +14,7 @@
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/Rules.hpp"
 
 namespace multicard::post {
 
@@ -113,7 +114,7 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
 
 /// Whether speedups can rest on a cell: not on one that a shared job moved between numbers of ranks.
 bool is_comparable(const Cell& cell) {
-  return cell.status == CellStatus::complete && cell.rate.known() && cell.fewest_ranks == cell.ranks;
+  return cell.counts() && cell.fewest_ranks == cell.ranks;
 }
 
 bool has_several_counts(const Study& study, std::size_t configuration) {
@@ -124,14 +125,14 @@ bool has_several_counts(const Study& study, std::size_t configuration) {
 /// R0 of each configuration: the fewest ranks of its comparable cells; where none is comparable, the fewest on which it
 /// completed.
 void set_baselines(Study& study) {
-  const auto set_where = [&](const auto& counts) {
+  const auto set_where = [&](const auto& is_baseline) {
     for (const Cell& cell : study.cells) {
       std::optional<int>& baseline = study.configurations[cell.configuration].baseline_ranks;
-      if (!baseline && counts(cell)) baseline = cell.ranks;
+      if (!baseline && is_baseline(cell)) baseline = cell.ranks;
     }
   };
   set_where(is_comparable);
-  set_where([](const Cell& cell) { return cell.status == CellStatus::complete && cell.rate.known(); });
+  set_where([](const Cell& cell) { return cell.counts(); });
 }
 
 /// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition; measured on one
@@ -140,7 +141,7 @@ void compare_with_baseline(Study& study) {
   set_baselines(study);
   for (Cell& cell : study.cells) {
     if (!is_comparable(cell)) continue;
-    const Configuration& configuration = study.configurations[cell.configuration];
+    const Configuration& configuration = study.configuration(cell);
     const int baseline_ranks = *configuration.baseline_ranks;
     if (!has_several_counts(study, cell.configuration)) continue;
     if (baseline_ranks == cell.ranks) {
@@ -251,6 +252,9 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
   if (units.empty()) units.insert("rows");
   study.unit = join({units.begin(), units.end()}, " or ");
   study.predictions = predict_scaling(study);
+  study.effects = option_effects(study);
+  study.answers = answers_of(study);
+  study.advice = advice_of(study);
   return study;
 }
 

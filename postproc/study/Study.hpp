@@ -1,7 +1,6 @@
 #pragma once
 /// \file The runs of one or more results files by configuration, number of ranks and repeat.
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,7 +8,9 @@
 
 #include "postproc/reduce/RunReport.hpp"
 #include "postproc/reduce/Source.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/KeyTable.hpp"
+#include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/ScalingPrediction.hpp"
 
 namespace multicard::post {
@@ -24,25 +25,23 @@ struct Axis {
 
 enum class CellStatus { complete, stopped, failed };
 
-/// All repeats of one configuration on one number of ranks.
-struct Cell {
+/// All repeats of one configuration on one number of ranks: medians over them of rates and times, means of phases and
+/// shares, the largest memory.
+struct Cell : Measured {
   std::size_t configuration = 0;
   int ranks = 0;
   int fewest_ranks = 0;               ///< less than `ranks` where a shared job moved the run
   std::vector<std::size_t> runs;      ///< all of them
   std::vector<std::size_t> measured;  ///< those behind the numbers: the complete ones, else the stopped ones with steps
   CellStatus status = CellStatus::complete;
-  Estimate rate, step_time, speedup, efficiency;
-  double mean_step = kNone;
-  std::array<double, kNumPhases> phases{};  ///< seconds, mean over the measured runs
-  double exposed_share = kNone, data_wait_share = kNone, rank_spread = kNone;
-  Estimate test_loss, test_accuracy;           ///< the last of the runs with this cell's status
-  std::map<std::string, std::int64_t> memory;  ///< bytes, largest over ranks and repeats
-  std::map<int, int> stragglers;               ///< rank to the number of repeats it was slow in
+  Estimate speedup, efficiency;
+  Estimate test_loss, test_accuracy;  ///< the last of the runs with this cell's status
+  std::map<int, int> stragglers;      ///< rank to the number of repeats it was slow in
 
   /// Seconds for a thousand rows: 1000 / rate.
   Estimate time_per_thousand() const { return reciprocal(rate, 1000); }
-  double share(Phase phase) const { return phases[static_cast<std::size_t>(phase)] / mean_step; }
+  /// Whether others are compared with it: it completed with a known rate.
+  bool counts() const { return status == CellStatus::complete && rate.known(); }
   int num_repeats() const { return static_cast<int>(measured.size()); }
 };
 
@@ -70,9 +69,13 @@ struct Study {
   Scaling scaling = Scaling::strong;
   std::string unit;                            ///< what rates count, e.g. images
   std::vector<ScalingPrediction> predictions;  ///< by configuration, of those that have one
+  std::vector<OptionEffect> effects;           ///< in the order of the axes
+  Findings answers;                            ///< the first one is the answer, further ones are about it
+  Findings advice;                             ///< what to use
 
   std::string rate_unit() const { return unit + "/s"; }
   const Cell* cell(std::size_t configuration, int ranks) const;
+  const Configuration& configuration(const Cell& cell) const { return configurations[cell.configuration]; }
   /// The cells of one configuration, by ranks.
   std::vector<const Cell*> cells_of(std::size_t configuration) const;
   /// Configurations that do the same work, in order of appearance; each list is not empty.

@@ -1,7 +1,7 @@
 #pragma once
 /// \file What a training reached.
 
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -10,6 +10,6 @@ namespace multicard::post {
 /// preference accuracy, test accuracy, test loss (with what it was before the first step), or the training loss of a
 /// single run of at least kLeastLosses steps. Empty where the study is not one configuration on one number of ranks, or
 /// nothing of that was measured: then speed is all there is to say.
-Statement training_statement(const Study& study);
+Finding training_finding(const Study& study);
 
 }  // namespace multicard::post

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "postproc/study/Collection.hpp"
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 #include "tasks/options/SettingKeys.hpp"
 
@@ -39,10 +39,10 @@ inline Study study_of(std::vector<RunReport> runs) {
   return make_study(sources, std::move(runs), KeyTable(sources));
 }
 
-/// The statement with this id; one without text where there is none.
-inline Statement statement_of(const Statements& statements, const std::string& id) {
-  for (const Statement& statement : statements)
-    if (statement.id == id) return statement;
+/// The finding with this id; one without text where there is none.
+inline Finding finding_of(const Findings& findings, const std::string& id) {
+  for (const Finding& finding : findings)
+    if (finding.id == id) return finding;
   return {};
 }
 

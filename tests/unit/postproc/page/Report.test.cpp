@@ -203,9 +203,11 @@ TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
 
 TEST(Tables, AllSayWhenARunEndedEarly) {
   Collection changed = collection();
-  changed.studies[0].runs[0].early_stop_step = 12;
+  Study& study = changed.studies[0];
+  study.runs[0].early_stop_step = 12;
+  study = make_study(study.sources, study.runs, study.keys);
 
-  const std::string csv = runs_csv(changed), page = table(runs_table(changed.studies[0]));
+  const std::string csv = runs_csv(changed), page = table(runs_table(study));
   const auto described = nlohmann::json::parse(summary_json(changed, plan_figures(changed)))["studies"][0];
 
   EXPECT_NE(csv.find(",status,early_stop_step,"), std::string::npos);

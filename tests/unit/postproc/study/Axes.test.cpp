@@ -137,10 +137,10 @@ TEST(Axes, TheHeadlineAndTheAnswerCountWhatCompleted) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     if (study.configurations.size() == 1) continue;
 
-    const Statement title = headline(collection_of(study));
+    const Finding title = headline(collection_of(study));
 
-    EXPECT_EQ(title.numbers.all().at("configurations"), static_cast<double>(study.configurations.size()));
-    EXPECT_EQ(title.numbers.all().at("completed"), static_cast<double>(sweep.num_completed));
+    EXPECT_EQ(title.evidence.all().at("configurations"), static_cast<double>(study.configurations.size()));
+    EXPECT_EQ(title.evidence.all().at("completed"), static_cast<double>(sweep.num_completed));
     EXPECT_EQ(title.text.find("of which") == std::string::npos, sweep.num_completed == study.configurations.size());
   }
 }

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Advice.hpp"
 #include "postproc/study/Answer.hpp"
-#include "postproc/study/Findings.hpp"
+#include "postproc/study/Rules.hpp"
 #include "postproc/study/RunningMedian.hpp"
 #include "postproc/study/ShareAnswer.hpp"
+#include "postproc/study/StudyFindings.hpp"
 #include "postproc/study/TrainingAnswer.hpp"
 #include "runs_in_memory.hpp"
 
@@ -35,11 +35,11 @@ Figure figure(const Study& study, const std::string& id) {
 TEST(Claims, AnIntervalAroundOneIsNoMeasurableSpeedup) {
   const Study study = study_of({known_within(1.5, 1, 100), known_within(1.5, 2, 120)});
 
-  const Statement speedup = statement_of(answer(study), "speedup");
+  const Finding speedup = finding_of(answer(study), "speedup");
 
   EXPECT_TRUE(has(speedup.text, "No measurable speedup from 1 rank to 2 ranks (0.68–2.13 times the rate"))
       << speedup.text;
-  EXPECT_FALSE(speedup.numbers.all().contains("efficiency"));
+  EXPECT_FALSE(speedup.evidence.all().contains("efficiency"));
   EXPECT_TRUE(
       has(figure(study, "speedup").title, "no measurable speedup on 2 ranks over 1 (0.68–2.13 times the rate)"));
 }
@@ -47,26 +47,26 @@ TEST(Claims, AnIntervalAroundOneIsNoMeasurableSpeedup) {
 TEST(Claims, WithoutAnIntervalThereIsNoSpeedupAndNoAdviceOnRanks) {
   const Study study = study_of({known_within(0, 1, 100), known_within(0, 2, 537)});
 
-  const Statement speedup = statement_of(answer(study), "speedup");
+  const Finding speedup = finding_of(answer(study), "speedup");
 
   EXPECT_TRUE(has(speedup.text, "Too few values for a speedup")) << speedup.text;
-  EXPECT_FALSE(speedup.numbers.all().contains("ratio"));
+  EXPECT_FALSE(speedup.evidence.all().contains("ratio"));
   EXPECT_TRUE(has(figure(study, "speedup").title, "too few values for a speedup on 2 ranks"));
   EXPECT_TRUE(has(figure(study, "efficiency").title, "too few values for an efficiency on 2 ranks"));
-  EXPECT_TRUE(advice(study).empty());
+  EXPECT_TRUE(advice_of(study).empty());
 }
 
 TEST(Claims, AScalingStudyAnswersWithTheSpeedup) {
   const Study study = study_of({run_of({}, 1, 100), run_of({}, 2, 180)});
 
-  const Statements sentences = answer(study);
+  const Findings sentences = answer(study);
 
   EXPECT_EQ(sentences[0].id, "speedup");
   EXPECT_EQ(sentences[0].text,
             "2 ranks are 1.80 times as fast as 1 (95 % interval 1.75–1.85, strong scaling): efficiency 0.9 "
             "(0.875–0.926).");
-  EXPECT_DOUBLE_EQ(sentences[0].numbers.all().at("ratio"), 1.8);
-  EXPECT_DOUBLE_EQ(sentences[0].numbers.all().at("efficiency"), 0.9);
+  EXPECT_DOUBLE_EQ(sentences[0].evidence.all().at("ratio"), 1.8);
+  EXPECT_DOUBLE_EQ(sentences[0].evidence.all().at("efficiency"), 0.9);
 }
 
 TEST(Claims, MoreRanksThatAreSlowerAreSaidToBe) {
@@ -104,11 +104,11 @@ TEST(Claims, TwoMeasuredStepsAdviseNothing) {
       runs.back().num_measured = 2;
     }
 
-  EXPECT_TRUE(advice(study_of(runs)).empty());
+  EXPECT_TRUE(advice_of(study_of(runs)).empty());
 
   for (RunReport& run : runs)
     run.num_measured = 3;
-  EXPECT_FALSE(advice(study_of(runs)).empty());
+  EXPECT_FALSE(advice_of(study_of(runs)).empty());
 }
 
 TEST(Claims, TheLargestPartOfAStepIsTheBottleneck) {
@@ -118,11 +118,11 @@ TEST(Claims, TheLargestPartOfAStepIsTheBottleneck) {
   run.phases[static_cast<std::size_t>(Phase::update)] = 0;
   const Study study = study_of({run});
 
-  const Statement limit = limit_statement(study, study.cells[0]);
+  const Finding limit = limit_finding(study, study.cells[0]);
 
   EXPECT_TRUE(has(limit.text, "81.3 % is computing, 14.3 % waiting for collectives")) << limit.text;
   EXPECT_TRUE(has(limit.text, ": mostly computing; communication takes 14.3 %.")) << limit.text;
-  EXPECT_DOUBLE_EQ(limit.numbers.all().at("step_ms"), 1000 * run.step_time.value) << "the median of the table";
+  EXPECT_DOUBLE_EQ(limit.evidence.all().at("step_ms"), 1000 * run.step_time.value) << "the median of the table";
 }
 
 TEST(Claims, ATrainingAnswersWithWhatItReached) {
@@ -131,7 +131,7 @@ TEST(Claims, ATrainingAnswersWithWhatItReached) {
   run.metrics["eval_accuracy"] = {{0.1, 0.8398}, {0, 313}};
   run.epoch_seconds["train"] = 49.2;
 
-  const Statement training = answer(study_of({run}))[0];
+  const Finding training = answer(study_of({run}))[0];
 
   EXPECT_EQ(training.id, "training");
   EXPECT_EQ(training.text, "Test accuracy 0.8398 after 313 steps in 49.2 s of training, 500 rows/s on 2 ranks.");
@@ -144,7 +144,7 @@ TEST(Claims, ATrainingWithoutAMeasuredStepHasAResultAllTheSame) {
   run.num_steps = 5;
   run.metrics["eval_accuracy"] = {{0.25}, {5}};
 
-  const Statements sentences = answer(study_of({run}));
+  const Findings sentences = answer(study_of({run}));
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_EQ(sentences[0].text, "Test accuracy 0.25 after 5 steps on 2 ranks.");
@@ -185,8 +185,8 @@ TEST(Claims, TheLossInTheTitleIsTheDrawnMedian) {
   const Figure loss = figure(study_of({falling(200)}), "train_loss");
   const auto& rows = loss.data.rows;
 
-  EXPECT_DOUBLE_EQ(std::get<double>(rows.front()[2]), loss.numbers.all().at("first"));
-  EXPECT_DOUBLE_EQ(std::get<double>(rows.back()[2]), loss.numbers.all().at("last"));
+  EXPECT_DOUBLE_EQ(std::get<double>(rows.front()[2]), loss.evidence.all().at("first"));
+  EXPECT_DOUBLE_EQ(std::get<double>(rows.back()[2]), loss.evidence.all().at("last"));
   EXPECT_DOUBLE_EQ(std::get<double>(rows.back()[1]), 199) << "the last step is drawn";
   EXPECT_EQ(loss.title, "Training loss falls from 1.99 to 1.01 in 200 steps");
 }
@@ -218,7 +218,7 @@ TEST(Claims, AMovedTaskHasNoSpeedup) {
   const Study study = study_of({one, moved});
 
   EXPECT_FALSE(study.cell(0, 2)->speedup.known());
-  EXPECT_TRUE(statement_of(answer(study), "speedup").empty());
+  EXPECT_TRUE(finding_of(answer(study), "speedup").empty());
 }
 
 TEST(Claims, ALossThatDoesNotMoveShowsNoClearChange) {
@@ -253,7 +253,7 @@ TEST(Claims, AMapOfDifferentWorkNamesNoWinner) {
   const Figure map = figure(study_of(runs), "heat");
 
   EXPECT_EQ(map.title, "Rows/s by layout and image size");
-  EXPECT_TRUE(map.numbers.all().empty());
+  EXPECT_TRUE(map.evidence.all().empty());
 }
 
 TEST(Claims, AMapOfOptionsNamesAClearWinner) {
@@ -316,19 +316,19 @@ AllocationRecord shared(double seconds, double predicted, double low, double hig
 }
 
 TEST(ShareAnswer, AGainWithinTheLimitsIsNotProven) {
-  const Statement share = share_statement(shared(82.7, 128.6, 18, 5346));
+  const Finding share = share_finding(shared(82.7, 128.6, 18, 5346));
 
   EXPECT_TRUE(has(share.text, "2 tasks took 82.7 s; a gain over one task after another is not proven")) << share.text;
-  EXPECT_FALSE(share.numbers.all().contains("ratio"));
+  EXPECT_FALSE(share.evidence.all().contains("ratio"));
 }
 
 TEST(ShareAnswer, AGainBeyondTheLimitsIsClaimedAndALossIsNot) {
-  EXPECT_TRUE(has(share_statement(shared(80, 120, 110, 130)).text,
+  EXPECT_TRUE(has(share_finding(shared(80, 120, 110, 130)).text,
                   "sharing paid, one task after another would have "
                   "taken 1.50 times as long"));
-  EXPECT_TRUE(has(share_statement(shared(80, 60, 50, 70)).text, "is not proven"));
-  EXPECT_TRUE(has(share_statement(shared(80, 0, 0, 0)).text, "is not known"));
-  EXPECT_TRUE(share_statement({}).empty());
+  EXPECT_TRUE(has(share_finding(shared(80, 60, 50, 70)).text, "is not proven"));
+  EXPECT_TRUE(has(share_finding(shared(80, 0, 0, 0)).text, "is not known"));
+  EXPECT_TRUE(share_finding({}).empty());
 }
 
 }  // namespace

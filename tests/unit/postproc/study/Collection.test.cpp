@@ -123,7 +123,7 @@ TEST(ReadResults, AnEvaluationIsReadWithItsClassesAndMistakes) {
   EXPECT_EQ(report.classes[6].name, "class 6");
   EXPECT_EQ(report.classes[6].correct, 93);
   EXPECT_EQ(report.classes[7].predicted, 106);  // its own 99, 6 of class 6, 1 of class 5
-  EXPECT_EQ(confusion_statement(report).text, "class 6 is taken for class 7 most often: 6 of 100");
+  EXPECT_EQ(confusion_finding(report).text, "class 6 is taken for class 7 most often: 6 of 100");
 }
 
 TEST(ReadResults, WhatIsNoResultsFileIsADataError) {

@@ -97,22 +97,21 @@ TEST(LengthEffect, NothingIsExplainedWhereRatesDifferMoreThanTimes) {
   const Study study = study_of({run_of_set("a", 100, 1), run_of_set("b", 400, 1.1)});
 
   EXPECT_LT(length_effects(study).at(0).explained.value, 0);
-  EXPECT_TRUE(has(data_set_statements(study).at(0).text, "explain nothing of the differences"));
+  EXPECT_TRUE(has(data_set_findings(study).at(0).text, "explain nothing of the differences"));
 }
 
 TEST(LengthEffect, EqualTokensExplainNone) {
   const Study study = study_of({run_of_set("a", 1000, 1), run_of_set("b", 1039, 2)});
 
   EXPECT_FALSE(length_effects(study).at(0).explained.known());
-  EXPECT_TRUE(has(data_set_statements(study).at(0).text, "equal within ± 1.9 %, so"));
+  EXPECT_TRUE(has(data_set_findings(study).at(0).text, "equal within ± 1.9 %, so"));
 }
 
 TEST(LengthEffect, TokensThatAreNotQuiteEqualAreWarnedOf) {
   const Study study = study_of({run_of_set("a", 1000, 1), run_of_set("b", 1060, 2), run_of_set("c", 1030, 2)});
 
   EXPECT_TRUE(length_effects(study).at(0).equal_tokens());
-  EXPECT_TRUE(
-      has(data_set_statements(study).at(0).text, "Warning: input tokens per step are equal within ± 2.9 % only"));
+  EXPECT_TRUE(has(data_set_findings(study).at(0).text, "Warning: input tokens per step are equal within ± 2.9 % only"));
 }
 
 TEST(LengthEffect, TheIntervalMovesEachTimeToTheEndsOfItsOwn) {

@@ -6,10 +6,10 @@
 
 #include "postproc/figures/Figures.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/study/Advice.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/Rules.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -41,7 +41,7 @@ TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
       sentences[1],
       "They differ in learning rate, which does not change the work: 100 to 200 rows/s on 2 ranks does not decide "
       "between them.");
-  EXPECT_EQ(texts_of(advice(study)),
+  EXPECT_EQ(texts_of(advice_of(study)),
             std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
                                      "not choose; the lowest test loss is that of learning rate 0.02 (each was "
                                      "run once)."});
@@ -54,7 +54,7 @@ TEST(Learning, ATieHasNoBestLearner) {
       {tuned({{"optimizer.learning_rate", "0.01"}}, 200, 2), tuned({{"optimizer.learning_rate", "0.02"}}, 100, 2)});
 
   EXPECT_TRUE(has(answer(study)[0].text, "several share the lowest test loss: 2"));
-  EXPECT_TRUE(advice(study).empty());
+  EXPECT_TRUE(advice_of(study).empty());
 }
 
 TEST(Learning, WithoutATestTheReportSaysThatNothingChooses) {
@@ -65,7 +65,7 @@ TEST(Learning, WithoutATestTheReportSaysThatNothingChooses) {
 
   EXPECT_FALSE(learning_score(study));
   EXPECT_TRUE(has(answer(study)[0].text, "no test loss was measured to compare them by"));
-  EXPECT_TRUE(has(advice(study)[0].text, "no test loss was measured to choose by"));
+  EXPECT_TRUE(has(advice_of(study)[0].text, "no test loss was measured to choose by"));
   EXPECT_FALSE(has(terminal_table(collection_of(study)), "repeats  test loss"));
 }
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Advice.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/Rules.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -119,7 +119,7 @@ TEST(OptionEffect, TheBaselineIsKnownByName) {
 }
 
 TEST(Advice, NamesTheBestValueItsEffectAndWhatItRestsOn) {
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs_with(2))));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs_with(2))));
 
   ASSERT_EQ(sentences.size(), 2u);
   EXPECT_EQ(sentences[1].substr(0, 48), "Precision: use fp16, 2.00 times the rate of fp32");
@@ -136,7 +136,7 @@ TEST(Advice, WhatTheDataDoNotDecideIsNotDecided) {
     runs.push_back(run_of({{"precision", "bf16"}}, 2, 1.02 * rate, repeat));
   }
 
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs)));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs)));
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_NE(sentences[0].find("the data do not support a choice"), std::string::npos) << sentences[0];
@@ -148,7 +148,7 @@ TEST(Advice, ValuesThatAreNotSignificantlyDifferentAreRecommendedTogether) {
     for (const auto& [precision, rate] : {std::pair{"fp32", 100.0}, {"fp16", 200.0 * noise}, {"bf16", 198.0 / noise}})
       runs.push_back(run_of({{"precision", precision}}, 2, rate, repeat));
 
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs)));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs)));
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_EQ(sentences[0].find(
@@ -174,16 +174,17 @@ TEST(Advice, SingleRunsThatAreNotSignificantlyDifferentSupportNoChoice) {
   ASSERT_TRUE(effect.decided());
   EXPECT_FALSE(effect.supported());
 
-  EXPECT_EQ(advice(study).at(0).text.find("Precision: the data do not support a choice; against fp32, bf16: 1.04"), 0u);
-  EXPECT_NE(advice(study).at(0).text.find(
+  EXPECT_EQ(advice_of(study).at(0).text.find("Precision: the data do not support a choice; against fp32, bf16: 1.04"),
+            0u);
+  EXPECT_NE(advice_of(study).at(0).text.find(
                 " Bf16 was run once per cell and is significantly different from fp32 in 0 of 2 cells."),
             std::string::npos)
-      << advice(study).at(0).text;
+      << advice_of(study).at(0).text;
 }
 
 TEST(Advice, SingleRunsThatAreSignificantlyDifferentEverywhereDo) {
-  EXPECT_EQ(advice(run_once(1.51, 1.5)).at(0).text.find("Precision: use bf16, 1.50 times the rate of fp32"), 0u)
-      << advice(run_once(1.51, 1.5)).at(0).text;
+  EXPECT_EQ(advice_of(run_once(1.51, 1.5)).at(0).text.find("Precision: use bf16, 1.50 times the rate of fp32"), 0u)
+      << advice_of(run_once(1.51, 1.5)).at(0).text;
 }
 
 TEST(Advice, WhatNeverCompletedDoesNotPreventAnAnswer) {
@@ -191,20 +192,20 @@ TEST(Advice, WhatNeverCompletedDoesNotPreventAnAnswer) {
   runs.push_back(
       failed(run_of({{"data.image_size", "100"}, {"precision", "tf32"}, {"data.pin_memory", "true"}}, 2, 1)));
 
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs)));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs)));
 
   EXPECT_NE(sentences[1].find("Precision: stay with fp32"), std::string::npos) << sentences[1];
   EXPECT_NE(sentences[1].find("tf32: did not complete"), std::string::npos) << sentences[1];
 }
 
 TEST(Advice, WhatMakesNoDifferenceHardlyMatters) {
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs_with(1))));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs_with(1))));
 
   EXPECT_NE(sentences[1].find("Precision: it hardly matters"), std::string::npos) << sentences[1];
 }
 
 TEST(Advice, SlowerAlternativesLeaveThePlainValue) {
-  const std::vector<std::string> sentences = texts_of(advice(study_of(runs_with(0.5))));
+  const std::vector<std::string> sentences = texts_of(advice_of(study_of(runs_with(0.5))));
 
   EXPECT_NE(sentences[1].find("Precision: stay with fp32"), std::string::npos) << sentences[1];
 }
@@ -212,7 +213,7 @@ TEST(Advice, SlowerAlternativesLeaveThePlainValue) {
 TEST(Advice, SaysUpToHowManyRanksPay) {
   // Efficiency 0.9 on 2 ranks, 0.6 on 4.
   const std::vector<std::string> sentences =
-      texts_of(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 180), run_of({}, 4, 240)})));
+      texts_of(advice_of(study_of({run_of({}, 1, 100), run_of({}, 2, 180), run_of({}, 4, 240)})));
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_EQ(sentences[0], "Ranks: the most on which the fastest options keep an efficiency of 0.8 — 2 ranks.");
@@ -220,8 +221,10 @@ TEST(Advice, SaysUpToHowManyRanksPay) {
 
 TEST(Advice, SaysWhereTheEfficiencyIsNotClear) {
   // 0.825 with an interval of about 0.80 to 0.85 by 2 % each way: 0.825 exp(-0.0283) = 0.802; 0.81: 0.787 to 0.833.
-  EXPECT_EQ(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 165)}))[0].text.find("not certain"), std::string::npos);
-  EXPECT_NE(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 162)}))[0].text.find("not certain"), std::string::npos);
+  EXPECT_EQ(advice_of(study_of({run_of({}, 1, 100), run_of({}, 2, 165)}))[0].text.find("not certain"),
+            std::string::npos);
+  EXPECT_NE(advice_of(study_of({run_of({}, 1, 100), run_of({}, 2, 162)}))[0].text.find("not certain"),
+            std::string::npos);
 }
 
 TEST(OptionFigure, HasABarAnOptionAndACrossForWhatNeverCompleted) {

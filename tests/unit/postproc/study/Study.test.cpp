@@ -4,8 +4,8 @@
 
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Answer.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -162,7 +162,7 @@ TEST(Study, FailedRunsCountForNothingAndStoppedOnesOnlyAlone) {
   EXPECT_EQ(study.cell(0, 4)->status, CellStatus::stopped);
   EXPECT_DOUBLE_EQ(study.cell(0, 4)->rate.value, 150);
   EXPECT_FALSE(study.cell(0, 4)->speedup.known());
-  EXPECT_EQ(failures_statement(study).text.substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
+  EXPECT_EQ(failures_finding(study).text.substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
 }
 
 TEST(Study, RunsThatEndedEarlyAreNamedAndRepeatOthers) {
@@ -174,12 +174,12 @@ TEST(Study, RunsThatEndedEarlyAreNamedAndRepeatOthers) {
 
   EXPECT_EQ(study.configurations.size(), 1u);
   EXPECT_EQ(study.cell(0, 2)->runs.size(), 3u);
-  EXPECT_EQ(early_stops_statement(study).text,
+  EXPECT_EQ(early_stops_finding(study).text,
             "Of 3 runs, 2 ended early, when evaluations no longer improved (evaluate.patience): after steps 120 to "
             "300, see the table of runs.");
-  EXPECT_EQ(early_stops_statement(one).text,
+  EXPECT_EQ(early_stops_finding(one).text,
             "The run ended early, when evaluations no longer improved (evaluate.patience): after step 300.");
-  EXPECT_TRUE(early_stops_statement(study_of({run_of({}, 1, 100)})).empty());
+  EXPECT_TRUE(early_stops_finding(study_of({run_of({}, 1, 100)})).empty());
 }
 
 TEST(Study, MachinesThatDifferAreAnAxis) {
@@ -228,20 +228,20 @@ TEST(Ranking, TheBaselineHasTheValuesThatOptionsAreMeasuredAgainst) {
 TEST(Findings, OverlappingIntervalsAreNotADifference) {
   const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 102)});
 
-  const Statement statement = comparison_statement(study, study.cells[1], study.cells[0], "runner-up");
+  const Finding finding = comparison_finding(study, study.cells[1], study.cells[0], "runner-up");
 
-  EXPECT_EQ(statement.id, "runner-up");
-  EXPECT_EQ(statement.text, "No measurable difference from the runner-up, dp: their intervals overlap.");
+  EXPECT_EQ(finding.id, "runner-up");
+  EXPECT_EQ(finding.text, "No measurable difference from the runner-up, dp: their intervals overlap.");
 }
 
 TEST(Findings, OneRepeatSaysThatItIsOne) {
   const Study once = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 150)});
   const Study twice = study_of({run_of({}, 2, 100, 0), run_of({}, 2, 101, 1)});
 
-  EXPECT_EQ(comparison_statement(once, once.cells[1], once.cells[0], "runner-up").text,
+  EXPECT_EQ(comparison_finding(once, once.cells[1], once.cells[0], "runner-up").text,
             "It does 1.50 times the rate of the runner-up, dp (1.46–1.54 within single runs).");
-  EXPECT_EQ(repeats_statement(once).text, "One run of each only: the intervals exclude run-to-run variation.");
-  EXPECT_EQ(repeats_statement(twice).text, "");
+  EXPECT_EQ(repeats_finding(once).text, "One run of each only: the intervals exclude run-to-run variation.");
+  EXPECT_EQ(repeats_finding(twice).text, "");
 }
 
 TEST(Findings, DifferentWorkHasALineEach) {
@@ -250,7 +250,7 @@ TEST(Findings, DifferentWorkHasALineEach) {
                                 run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 50),
                                 run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 51)});
 
-  EXPECT_EQ(winners_statement(study).text,
+  EXPECT_EQ(winners_finding(study).text,
             "ddp is the fastest for 1 of 2 kinds of work; the others have no clear winner");
   const std::vector<std::string> lines = texts_of(answers_by_work(study));
   ASSERT_EQ(lines.size(), 2u);
@@ -285,7 +285,7 @@ TEST(Findings, ComputingThatGetsDearerIsSaid) {
   const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
 
   EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
-  EXPECT_NE(limit_statement(study, *study.cell(0, 2)).text.find("Compute per row costs 1.5× as much as on 1 rank"),
+  EXPECT_NE(limit_finding(study, *study.cell(0, 2)).text.find("Compute per row costs 1.5× as much as on 1 rank"),
             std::string::npos);
 }
 

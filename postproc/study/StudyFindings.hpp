@@ -5,31 +5,31 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Statement.hpp"
+#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
 
-/// \name Statements
+/// \name Findings
 /// No interval, no claim: where too little was measured for one, or the interval of a ratio holds 1, they say that.
 /// @{
 /// "repeats": what is unknown because configurations were run once; empty when all were repeated.
-Statement repeats_statement(const Study& study);
+Finding repeats_finding(const Study& study);
 /// ROLE ("runner-up" or "baseline"): how the rate of `best` compares with that of `other`.
-Statement comparison_statement(const Study& study, const Cell& best, const Cell& other, const std::string& role);
+Finding comparison_finding(const Study& study, const Cell& best, const Cell& other, const std::string& role);
 /// "speedup": from the fewest ranks of the configuration to those of `cell`; empty on the fewest themselves, or when
 /// nothing else completed.
-Statement scaling_statement(const Study& study, const Cell& cell);
+Finding scaling_finding(const Study& study, const Cell& cell);
 /// "bottleneck": what the step of `cell` spends its time on.
-Statement limit_statement(const Study& study, const Cell& cell);
+Finding limit_finding(const Study& study, const Cell& cell);
 /// "ranks": how alike the ranks of `cell` work.
-Statement ranks_statement(const Study& study, const Cell& cell);
+Finding ranks_finding(const Study& study, const Cell& cell);
 /// "same_loss": whether runs that should learn the same did.
-Statement loss_statement(const Study& study, const std::vector<const Cell*>& cells);
+Finding loss_finding(const Study& study, const std::vector<const Cell*>& cells);
 /// "failures": what did not complete; empty when everything did.
-Statement failures_statement(const Study& study);
+Finding failures_finding(const Study& study);
 /// "early_stops": which runs ended before their last step because evaluations no longer improved; empty when none did.
-Statement early_stops_statement(const Study& study);
+Finding early_stops_finding(const Study& study);
 /// @}
 
 /// "0.95–1.12 times the rate", of a ratio with an interval.
@@ -39,7 +39,7 @@ std::string times_text(const Estimate& ratio);
 Estimate growth_of(const Study& study, const Cell& cell);
 
 /// Whether any run of `cell` has steps enough to say that a rank is slower than the others.
-bool tells_stragglers(const Study& study, const Cell& cell);
+bool can_find_stragglers(const Study& study, const Cell& cell);
 
 /// Ranks that were slower than the others in more than half of the repeats, with their numbers of repeats.
 std::map<int, int> stragglers_of(const Cell& cell);

@@ -1,0 +1,96 @@
+#include "postproc/study/Rules.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "postproc/study/Advice.hpp"
+#include "postproc/study/Answer.hpp"
+#include "postproc/study/DataSets.hpp"
+#include "postproc/study/Learning.hpp"
+#include "postproc/study/Methods.hpp"
+#include "postproc/study/StudyFindings.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+bool always(const Study&) {
+  return true;
+}
+
+bool is_one_work(const Study& study) {
+  return study.comparable().size() == 1;
+}
+
+bool is_of_methods(const Study& study) {
+  return !is_one_work(study) && compares_methods(study);
+}
+
+bool is_several_works(const Study& study) {
+  return !is_one_work(study) && !compares_methods(study);
+}
+
+bool is_of_data_sets(const Study& study) {
+  return is_several_works(study) && compares_data_sets(study);
+}
+
+/// Whether every run that was measured has enough steps to choose by.
+bool is_long_enough(const Study& study) {
+  constexpr std::int64_t kLeastSteps = 3;
+  return std::all_of(study.cells.begin(), study.cells.end(), [&](const Cell& cell) {
+    return std::all_of(cell.measured.begin(), cell.measured.end(),
+                       [&](std::size_t run) { return study.runs[run].num_measured >= kLeastSteps; });
+  });
+}
+
+/// Findings of one kind: when they are looked for, how much they matter, and what finds them (empty ones are dropped).
+struct Rule {
+  bool (*applies)(const Study&);
+  Severity severity;
+  Findings (*find)(const Study&);
+};
+
+/// A rule with one finding at most.
+template <Finding (*find)(const Study&)>
+Findings one(const Study& study) {
+  return {find(study)};
+}
+
+constexpr Rule kAnswers[] = {{is_one_work, Severity::result, answer},
+                             {is_of_methods, Severity::result, memory_limit_findings},
+                             {is_several_works, Severity::result, one<winners_finding>},
+                             {is_several_works, Severity::detail, answers_by_work},
+                             {is_of_data_sets, Severity::detail, data_set_findings},
+                             {always, Severity::detail, one<repeats_finding>},
+                             {always, Severity::detail, one<failures_finding>},
+                             {always, Severity::notice, one<early_stops_finding>}};
+
+constexpr Rule kAdvice[] = {{is_long_enough, Severity::detail, option_advice},
+                            {always, Severity::detail, learning_advice},
+                            {is_long_enough, Severity::detail, one<ranks_advice>}};
+
+Findings findings_by(std::span<const Rule> rules, const Study& study) {
+  Findings out;
+  for (const Rule& rule : rules) {
+    if (!rule.applies(study)) continue;
+    for (Finding& finding : rule.find(study)) {
+      if (finding.empty()) continue;
+      finding.severity = std::max(finding.severity, rule.severity);
+      out.push_back(std::move(finding));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Findings answers_of(const Study& study) {
+  return findings_by(kAnswers, study);
+}
+
+Findings advice_of(const Study& study) {
+  return findings_by(kAdvice, study);
+}
+
+}  // namespace multicard::post
