@@ -12,7 +12,7 @@ namespace {
 
 enum class Direction { read, write };
 
-// The types that multicard writes. HDF5 would convert others too, without a word of what is lost on the way.
+// The types that multicard writes. HDF5 would convert others too, and say nothing of what is lost on the way.
 std::optional<ElementType> find_element_type(hid_t type) {
   const std::size_t bytes = H5Tget_size(type);
   switch (H5Tget_class(type)) {

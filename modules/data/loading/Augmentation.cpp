@@ -34,7 +34,7 @@ std::int32_t up_to(std::int64_t last, std::uint64_t random) {
 }
 
 /// Halves go to the even number, as in Python.
-/// llrint follows the rounding mode of the process, which is to nearest, ties to even, unless somebody changes it.
+/// llrint follows the rounding mode of the process, which is to nearest, ties to even, unless it is changed.
 std::int64_t rounded(double value) {
   return std::llrint(value);
 }

@@ -76,8 +76,8 @@ std::shared_ptr<const std::vector<std::int64_t>> Sampler::order_of(std::int64_t 
       rows.resize(static_cast<std::size_t>(options_.num_rows));
       std::iota(rows.begin(), rows.end(), std::int64_t{0});
     }
-    // 0 is the purpose "order of rows"; augmentation has 1 and the passes of a mix 2 (Augmentation.cpp, SetMix.cpp).
-    // Checkpoints rely on these values: another one would change the rows of a resumed run.
+    // 0 is the purpose "order of rows"; augmentation has 1 and the passes of a mix 2 (Augmentation.cpp,
+    // DatasetMixture.cpp). Checkpoints rely on these values: another one would change the rows of a resumed run.
     const std::uint64_t key = splitmix64(splitmix64(options_.seed, 0), static_cast<std::uint64_t>(epoch));
     if (options_.shuffle) shuffle_rows(rows, key);
     last_order_->rows = std::make_shared<const std::vector<std::int64_t>>(std::move(rows));

@@ -94,7 +94,7 @@ FolderListing::FolderListing(const std::string& folder) : folder_(folder) {
 }
 
 // Whatever could be a picture and is not read is counted and said: a wrongly nested folder would otherwise lose a part
-// of the data without a word. A link to nothing may be a class on a disk that is not mounted, and is an error.
+// of the data silently. A link to nothing may be a class on a disk that is not mounted, and is an error.
 void FolderListing::list_classes() {
   for (const Entry& entry : entries_of(folder_)) {
     if (entry.is_folder()) {

@@ -201,7 +201,7 @@ Conversation joined(const Conversation& setting, const Conversation& messages, c
   return all;
 }
 
-// What a template would leave out without a word is refused: a model trained on conversations whose tools or calls are
+// What a template would leave out silently is refused: a model trained on conversations whose tools or calls are
 // missing learns to call tools that it was never shown.
 std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conversation& conversation) {
   const auto refuse = [&](const char* key) {
