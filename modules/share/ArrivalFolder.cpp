@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Hidden files are left out: editors and copying tools write under such a name and rename at the end. The order of
+// names decides which task comes first, and must not be that of the file system.
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code failed;  // a folder that cannot be read now may be read later
@@ -49,6 +51,8 @@ std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const
     try {
       const Deck entry = load_arrival(file);
       const std::string text = entry.to_yaml();
+      // In the record and still under its old name: an earlier launch was killed between writing the record and
+      // renaming. Both the name and the text must be the same, because a name may be used again for another task.
       const auto is_it = [&](const ShareArrival& arrival) { return arrival.file == file && arrival.entry == text; };
       if (std::any_of(known.arrivals.begin(), known.arrivals.end(), is_it)) {
         rename_to(file, ".claimed");

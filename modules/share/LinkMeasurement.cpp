@@ -19,6 +19,8 @@ namespace multicard {
 namespace {
 
 constexpr int kWarmUps = 2, kRounds = 7;
+// From sizes where latency is all of the time to sizes where bandwidth is most of it (16 kB to 4 MB): the fit must be
+// able to separate the two.
 constexpr std::array<std::int64_t, 4> kValues{1 << 12, 1 << 15, 1 << 18, 1 << 20};  ///< float32
 
 /// Collective over `ranks`. Median seconds of an all-reduce, each time of the slowest rank.
@@ -31,6 +33,7 @@ double all_reduce_s(TensorCollectives& collectives, const Communicator& ranks, s
     const TimePoint start = SteadyClock::now();
     collectives.start_all_reduce(flat, {})->wait();
     flat[0].item<float>();
+    // After a barrier, so that no rank counts the time that it waited for others to begin.
     const double slowest = ranks.allreduce(seconds_since(start), ReduceOp::max);
     if (round >= kWarmUps) seconds.push_back(slowest);
   }
@@ -53,6 +56,7 @@ void add_observations(const Communicator& ranks, int nodes, int per_node, at::De
 
 void log_links(const std::vector<StepObservation>& observations) {
   const StepObservation &shortest = observations.front(), &longest = observations[kValues.size() - 1];
+  // Bandwidth as NCCL's tests define it for a bus: each rank of a ring sends and receives 2 (n - 1) / n of the volume.
   log_info(fmt::format("{:<10}all-reduce over {}: {:.3g} ms for {:.0f} kB, {:.3g} GB/s for {:.1f} MB", "links",
                        counted(longest.at.gpus, "rank"), 1e3 * shortest.seconds, shortest.at.volume / 1e3,
                        2.0 * (longest.at.gpus - 1) / longest.at.gpus * longest.at.volume / longest.seconds / 1e9,
@@ -67,6 +71,7 @@ ShareMachine measure_machine(const Communicator& world, const Topology& topology
   std::vector<StepObservation> observations;
   add_observations(world, topology.num_nodes, machine.ranks_per_node, device, observations);
   if (topology.num_nodes > 1 && machine.ranks_per_node > 1) {
+    // All nodes measure at the same time, each its own links; no node but rank 0's is looked at afterwards.
     std::vector<StepObservation> local;
     add_observations(topology.node, 1, topology.local_size, device, local);
     std::vector<double> seconds;

@@ -28,6 +28,7 @@ void ScheduledTask::note(const TaskReport& report) {
   rates_.add(range_.count, report.new_step_s);
 }
 
+// The first call only starts the clock: what a task begins with is on disk, or is nothing.
 bool ScheduledTask::is_checkpoint_due(double now, double every_s) {
   if (!last_saved_s_) last_saved_s_ = now;
   if (now - *last_saved_s_ < every_s) return false;
@@ -35,6 +36,9 @@ bool ScheduledTask::is_checkpoint_due(double now, double every_s) {
   return true;
 }
 
+// Rows per rank, and with them the memory of activations, shrink as ranks are added. So a task that does not fit asks
+// for more ranks, unless it has already trained on fewer: then its memory cannot be what is wrong with `count`. Each
+// refusal narrows the range, so that deciding again and again comes to an end.
 bool ScheduledTask::refuse(int count, int num_ranks) {
   const std::set<int>& has_run = rates_.has_run_on();
   if (!has_run.empty() && *has_run.begin() < count)
@@ -48,6 +52,9 @@ int ScheduledTask::least_ranks() const {
   return std::max(least_ranks_, needs_.min_ranks);
 }
 
+// A rank without rows is of no use, hence the bound of the global batch. Batch norm in training needs at least two
+// values per channel, which can_run_on() checks; numbers of ranks between the least and the most are not checked here,
+// but are where the task is built.
 int ScheduledTask::max_ranks(int num_ranks) const {
   const int most = std::min({needs_.max_ranks.value_or(num_ranks), most_ranks_.value_or(num_ranks), num_ranks});
   int fitting = static_cast<int>(std::min<std::int64_t>(needs_.global_batch, most));

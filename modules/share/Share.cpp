@@ -74,6 +74,8 @@ void Share::conclude(std::size_t task) {
   runs_[task]->conclude(stop_, [&](const RunResult& result) { hooks_.store(*runs_[task], result, ranks); });
 }
 
+// The order matters: reports first, because decisions need them; ranks of ended tasks become free and arrivals join
+// before the decision; the record is written last, with what was decided.
 void Share::run_round() {
   world_.idle_barrier();
   progress_.erase();
@@ -90,6 +92,7 @@ void Share::run_round() {
 
 /// \return whether all are to stop
 bool Share::exchange_reports() {
+  // A signal may have reached some ranks only, and may stop a task within its own run: either stops the share.
   bool stop = world_.allreduce(stop_.stop_requested() ? 1 : 0, ReduceOp::max) == 1;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const RankRange range = scheduler_.task(i).range();
@@ -211,6 +214,7 @@ void Share::decide_and_move() {
     throw std::logic_error("tasks are left, and none of them has ranks");
 }
 
+// moves_in_turn(): ranks are left before another task comes to them.
 bool Share::move(const std::vector<RankRange>& ranges) {
   const std::vector<std::size_t> saved = scheduler_.at_risk(ranges);
   save(saved);
@@ -249,6 +253,7 @@ void Share::after_failed_move(std::size_t task, int num_ranks, const Error& erro
   if (world_.is_root()) log_error(fmt::format("task {} failed: {}", name, error.what()));
 }
 
+// Tasks are built one after another, each abandoned before the next: a rank never has two of them in the share either.
 ShareDecision Share::rehearse() {
   ShareDecision decided = decide();
   for (std::size_t i = 0; i < runs_.size(); ++i) {

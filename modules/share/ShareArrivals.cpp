@@ -33,6 +33,8 @@ void ShareArrivals::warn_of_missing_folder() const {
     log_warning(fmt::format("arrivals.folder {} is not a folder (yet): tasks can arrive when it is one", *folder));
 }
 
+// Only rank 0 has read the record. The others know as many arrivals, empty ones, because add() broadcasts the text of
+// each.
 void ShareArrivals::add_earlier() {
   const std::int64_t number = world_.broadcast_value(static_cast<std::int64_t>(known().size()));
   known().resize(static_cast<std::size_t>(number));
@@ -66,6 +68,7 @@ std::vector<ShareArrival> ShareArrivals::find_and_claim() {
     with_them.arrivals.push_back(arrival);
     with_them.progress[arrival.name].arrived_s = now;
   }
+  // A copy is written first: until it is on disk, neither the share nor the folder has changed.
   if (error_of([&] { write_share_record(record_file(options_.run.output), with_them, now); })) return {};
   scheduler_.record().progress = std::move(with_them.progress);
   ArrivalFolder::claim(found);
@@ -85,6 +88,8 @@ void ShareArrivals::take() {
   }
 }
 
+// Only rank 0 looks into the folder: on a network file system, ranks can see different states of it. The largest answer
+// of all counts, so that a signal that reached one rank ends the waiting of all in the same call.
 bool ShareArrivals::wait(StopMonitor& stop) {
   if (!options_.arrivals.folder || options_.arrivals.wait_s <= 0) return false;
   enum Found : int { nothing, time_is_over, something };

@@ -46,9 +46,12 @@ class TaskSteps {
     const Prediction step = model_->predict(task_.step_on(ranks));
     const auto known = measured_.find(ranks);
     if (known == measured_.end()) {
+      // One measured number of ranks cannot separate what scales from what does not: the model would only repeat its
+      // assumptions.
       if (step.trust == Trust::refused || measured_.size() == 1) return bounded(step, ranks);
       return {step.seconds, step.low, step.high, false};
     }
+    // The model is used for the width of the interval alone.
     const double factor = median(known->second) / step.seconds;
     return {step.seconds * factor, step.low * factor, step.high * factor, false};
   }
@@ -57,6 +60,7 @@ class TaskSteps {
  private:
   /// Between perfect scaling from the nearest measured number of ranks, and none.
   StepOn bounded(const Prediction& step, int ranks) const {
+    // Nearest by ratio: from 4 ranks, 2 and 8 are equally far.
     const auto nearest = std::ranges::min_element(
         measured_, {}, [&](const auto& entry) { return std::abs(std::log(double(entry.first) / ranks)); });
     const double without = median(nearest->second), with = without * nearest->first / ranks;
@@ -85,6 +89,8 @@ using RanksUsed = std::set<std::pair<const TaskSteps*, int>>;
 
 /// The ranks go to tasks in their order, at least as many as each needs; with `alone` only to the first one that is
 /// there.
+/// From event to event, an arrival or an end, between which ranks and step times stay. Moves and starts cost nothing,
+/// which favours the baselines.
 double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone, StepTime time, RanksUsed& used) {
   double now = 0;
   for (;;) {
@@ -135,6 +141,7 @@ AllocationBaseline predict(const std::string& policy, const ShareRecord& record,
   }
   RanksUsed used;
   AllocationBaseline baseline{policy, simulate(tasks, num_ranks, alone, &StepOn::seconds, used), 0, 0, {}};
+  // All steps short, or all long: with errors that partly cancel, the interval would be narrower.
   baseline.low_s = simulate(tasks, num_ranks, alone, &StepOn::low, used);
   baseline.high_s = simulate(tasks, num_ranks, alone, &StepOn::high, used);
   baseline.reason = unmeasured(used);

@@ -60,6 +60,7 @@ Value with_deck(const Deck& share, const Value& entry, const std::string& place,
 Deck run_deck_of(const Deck& share, const Value& entry, const std::string& task, const std::string& place) {
   const Value* base = entry.find("deck");
   if (base == nullptr || !base->is_map()) refuse(share, place + ".deck", "is missing", "", "Name the run deck.");
+  // By text, so that messages about keys of this deck name the share deck and the task.
   Deck deck = Deck::parse(emit_yaml(*base), fmt::format("{}, task {}", share.name(), task));
   if (const Value* overrides = entry.find("overrides"); overrides != nullptr && !overrides->is_null()) {
     if (!overrides->is_map()) refuse(share, place + ".overrides", "expected keys of run decks with their values");
@@ -122,6 +123,8 @@ Value short_entry(const Value& entry) {
   return shortened;
 }
 
+// Section reads maps alone, so the list becomes a map with the keys "1", "2", ...: messages then name tasks.2.weight.
+// Decks and overrides of tasks are cut out, as their keys are not known to this deck's sections.
 Deck with_numbered_tasks(const Deck& deck) {
   Value numbered = Value::map();
   const Value& tasks = task_list(deck);
@@ -181,6 +184,8 @@ void check_tasks(Section& root, const ShareOptions& options) {
 }
 
 /// Applies `tasks.N.overrides.KEY=VALUE`, whose KEY is one of a run deck with all its dots, and the others.
+/// A key with dots is one key of the map `overrides`, as in a deck ("run.steps: 5"); as a path it would become nested
+/// maps.
 void apply_overrides(Deck& share, const std::vector<std::string>& overrides) {
   constexpr std::string_view kPart = ".overrides.";
   Deck::Assignments others;

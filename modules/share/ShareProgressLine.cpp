@@ -18,6 +18,7 @@ void ShareProgressLine::show(When when, const ShareScheduler& scheduler, double 
   if (!live_.is_wanted() || !scheduler.has_active()) return;
   const bool is_live = live_.is_live();
   if (!is_live && when == When::between) return;
+  // A round changes who has which ranks, which a live line shows at once.
   const double pause = !is_live ? interval_s_ : when == When::round ? 0 : kShownS;
   if (shown_ && seconds_since(*shown_) < pause) return;
   shown_ = SteadyClock::now();

@@ -36,6 +36,7 @@ std::vector<Row> rows_of(const nlohmann::json& list) {
   for (const auto& json : list) {
     Row& row = rows.emplace_back();
     for_each_column<Row>([&]<class Value>(const RowColumn<Row, Value>& column) {
+      // Columns that came with a later version keep their default in a record that was written before.
       if (column.since == Since::first || json.contains(column.name))
         row.*column.place = json.at(column.name).template get<Value>();
     });
@@ -46,6 +47,7 @@ std::vector<Row> rows_of(const nlohmann::json& list) {
 }  // namespace
 
 AllocationInterval* ShareRecord::open_interval(const std::string& task) {
+  // An interval is open while end_s is negative; only the last one of a task can be.
   const auto last = std::find_if(intervals.rbegin(), intervals.rend(),
                                  [&](const AllocationInterval& interval) { return interval.task == task; });
   return last != intervals.rend() && last->end_s < 0 ? &*last : nullptr;
@@ -64,12 +66,14 @@ void ShareRecord::measure(const std::string& task, std::int64_t num_completed, d
   if (open && step_s > 0) open->measured_step_s = step_s;
 }
 
+// Rounds are frequent and mostly decide what the one before decided: a record of each would grow without end.
 void ShareRecord::decide(bool is_change, const RejectedChange& decision) {
   const bool is_new = is_changed_ || rejected.empty() || rejected.back().reason != decision.reason;
   is_changed_ = is_change;
   if (!is_change && is_new && !decision.reason.empty()) rejected.push_back(decision);
 }
 
+// Baselines compare with policies on a fixed number of ranks, so kSeveral rules them out for good.
 void ShareRecord::begin(int ranks) {
   num_ranks = num_ranks == 0 || num_ranks == ranks ? ranks : kSeveral;
 }

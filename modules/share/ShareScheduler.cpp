@@ -119,6 +119,7 @@ void ShareScheduler::adopt(const ShareDecision& decided, double now) {
   for (std::size_t k = 0; k < decided.active.size(); ++k) {
     const TaskView& task = decided.active[k];
     const int before = task.ranks(), after = gpus_of(decision.placements[k]);
+    // Kept until note_move(), which puts it into the interval that begins there.
     const double rate = rate_on(task, after);
     predicted_[task.name] = rate > 0 ? 1 / rate : 0;
     if (after == before) continue;
@@ -153,6 +154,7 @@ void ShareScheduler::log_expectation(const std::vector<TaskView>& tasks) {
                          other == best->sequential ? "one after another" : "the equal split"));
 }
 
+// A range of no ranks counts as one it has not run on: a task that will wait is saved too.
 std::vector<std::size_t> ShareScheduler::at_risk(const std::vector<RankRange>& ranges) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
@@ -179,6 +181,8 @@ void ShareScheduler::note_move(std::size_t task, const RankRange& range, double 
   record_.note(tasks_[task]->name(), range, now, predicted_[tasks_[task]->name()]);
 }
 
+// Only an error of the environment, such as memory that does not suffice, may disappear on other ranks. After it, the
+// decision is made again with the narrower range.
 bool ShareScheduler::refuse_ranks(std::size_t task, int num_ranks, const Error& error, double now) {
   const bool can_choose = policy_options_.name != SharePolicyName::fixed && num_ranks > 0;
   tasks_[task]->run_on({});
@@ -196,6 +200,7 @@ void ShareScheduler::end(std::size_t task, TaskEnd end, double now) {
   record_.note(tasks_[task]->name(), {}, now);
 }
 
+// Their last checkpoint was written before they gave up their ranks (at_risk()), so nothing is lost here.
 void ShareScheduler::stop_waiting() {
   for (const auto& task : tasks_)
     if (task->is_active() && !task->has_ranks()) task->end({TaskState::stopped, ExitCode::complete, false, {}});

@@ -17,6 +17,7 @@ constexpr std::size_t kWarmUp = 2;  ///< first steps on new ranks, which do not 
 constexpr std::size_t kNewest = 50;
 constexpr std::size_t kEnough = 5;  ///< steps after the warm-up that are worth a decision
 
+// Means, not medians or a sample: the time of rare slow steps (checkpoints, waits for data) must reach the rates.
 std::vector<double> in_parts(std::span<const StepTimes> steps) {
   const std::size_t num_parts = std::min(steps.size(), kMostReported);
   std::vector<double> means;
@@ -51,6 +52,8 @@ TaskNeeds SharedTask::needs() const {
   return {shared_.name, shared_.weight, shared_.min_ranks, shared_.max_ranks, rows, can_run_on};
 }
 
+// With several ranks, an error of one alone leaves the others in a collective that never ends; it must reach the caller
+// and end the job. One rank has no others: the task ends, and the share continues.
 void SharedTask::guard_lone_rank(const std::function<void()>& body) {
   try {
     body();
@@ -81,6 +84,7 @@ TaskEnd SharedTask::finish(StopMonitor& stop, const std::function<void(const Run
 }
 
 void SharedTask::conclude(StopMonitor& stop, const std::function<void(const RunResult&)>& store) {
+  // The report is taken before the run ends, since nothing is left of it afterwards.
   if (outcome_) return;
   last_ = report();
   last_.has_ended = true;
@@ -102,6 +106,7 @@ double SharedTask::step_s() const {
   if (outcome_) return last_.step_s;
   const std::vector<StepTimes>& steps = run_.run()->steps();
   std::vector<double> newest;
+  // The first steps on new ranks compile kernels, choose algorithms and fill pipelines.
   for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
     newest.push_back(steps[i].step);
   return newest.empty() ? 0 : median(newest);

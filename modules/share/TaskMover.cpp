@@ -7,6 +7,7 @@
 namespace multicard {
 
 namespace {
+// Each communicator takes a context id of the MPI library, of which there are few (about 2000 in MPICH).
 constexpr std::size_t kMostGroups = 8;
 }  // namespace
 
@@ -17,6 +18,8 @@ const std::optional<Communicator>& TaskMover::group(const RankRange& range) {
   const auto known = groups_.find(key);
   if (known != groups_.end()) return known->second;
   const bool is_in = range.contains(world_.rank());
+  // Collective over the world: ranks outside the range must take part. That is why all ranks keep all entries of the
+  // map, also those of groups that they are not in: they must agree on which are known.
   const Communicator part = world_.split(is_in ? 0 : 1, world_.rank());
   return groups_[key] = is_in ? std::optional(part) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 namespace multicard {
 
+// Of doubles and of fixed length, so that a report is one broadcast. Counts of steps are exact in them below 2^53.
 ReportNumbers numbers_of(const TaskReport& report) {
   ReportNumbers numbers{static_cast<double>(report.num_completed),
                         static_cast<double>(report.num_steps),

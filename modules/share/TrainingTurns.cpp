@@ -17,6 +17,7 @@ constexpr double kIdleS = 0.2;
 TrainingTurns::TrainingTurns(const Communicator& world, StopMonitor& stop, std::function<void()> between)
     : stop_(stop), between_(std::move(between)), barrier_(world) {}
 
+// Arriving again is harmless: a rank of a task that has entered the barrier comes here for the end of it alone.
 void TrainingTurns::wait_for_others() {
   barrier_.arrive();
   while (!barrier_.wait(kIdleS))
@@ -31,6 +32,7 @@ void TrainingTurns::train(const std::optional<TrainingTask>& mine, double second
   seconds_ = seconds;
   if (!mine) return wait_for_others();
   const Communicator& ranks = mine->ranks;
+  // A broadcast for each turn is affordable, since a turn lasts about kTurnS, or a step where that is longer.
   for (bool waited = false;;) {
     const std::int64_t turn = ranks.broadcast_value(ranks.is_root() ? next_turn(*mine, waited) : 0);
     if (turn > 0) {
@@ -46,6 +48,8 @@ void TrainingTurns::train(const std::optional<TrainingTask>& mine, double second
   }
 }
 
+// On the root of a task. Training continues after arrive(), one step a turn, since other tasks may have long steps; a
+// task that has ended can only wait.
 std::int64_t TrainingTurns::next_turn(const TrainingTask& mine, bool& waited) {
   const SharedTask& task = *mine.task;
   const bool has_ended = task.has_ended();
