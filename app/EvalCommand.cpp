@@ -37,6 +37,7 @@ void log_classes(const std::vector<ClassScore>& scores, const std::vector<std::s
     order[i] = i;
   if (scores.size() > kMostLines) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      // NaN is a class without samples, which comes last.
       const double x = scores[a].recall(), y = scores[b].recall();
       return !std::isnan(x) && (std::isnan(y) || x < y);
     });
@@ -81,6 +82,7 @@ RunSummary summarise(const RunOptions& options, const EvalSubject& subject, cons
 }  // namespace
 
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world) {
+  // Whatever can be refused is refused before the first shard is read: the file for the scores, for example.
   const EvalSubject subject = find_eval_subject(arguments, world);
   const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
   const std::string results = evaluation_file(arguments, options);
@@ -94,6 +96,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const ComputeSettings settings(options, world, topology);
   const DeviceChoice device = set_up_device(options, world, topology);
   ImageTask task(options, world, device.device, nullptr);
+  // Each rank reads the weights itself, from one mapped file: the ranks of a node share its pages.
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
     copy_into(task.classifier().network().state(), TensorFile(subject.weights));

@@ -68,6 +68,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   const TextTotals totals = task.score_test_set();
   const double seconds = seconds_since(start);
   check_test_loss(totals.loss, "the " + subject.origin);
+  // After the scores: the base model was hashed in the background meanwhile; before anything is written.
   agreed(world, [&] {
     if (!world.is_root() || subject.weights.empty() || !task.language_model().has_adapters()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();

@@ -88,6 +88,7 @@ RunStart checkpoint_of(const RunOptions& options) {
   start.checkpoint = store.newest();
   if (options.run.resume.mode == ResumeMode::automatic) return start;
   const std::string& path = options.run.resume.path;
+  // A run that was told to begin from a checkpoint and is started again resumes where it got to.
   start.checkpoint = store.newest_from(path);
   if (start.checkpoint)
     start.named = path;
@@ -111,9 +112,11 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   const Before recorded = before_in(results, start.checkpoint);
   const bool complete = recorded.status == "complete";
   if (!start.checkpoint && !complete) return {};
+  // The checkpoint's deck is what the weights come from; the results file may be of an earlier launch.
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
   check_compatible(before, deck, options);
+  // Whoever names a checkpoint of a finished run wants to train from there once more.
   const bool goes_back = start.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
@@ -137,6 +140,7 @@ std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::st
   std::unique_ptr<FolderLock> lock;
   agreed(world, [&] {
     if (!world.is_root()) return;
+    // In this order: with the lock nothing changes between the check and what follows it.
     lock = std::make_unique<FolderLock>(folder);
     check();
     remove_abandoned(end_of_links((std::filesystem::path(folder) / "results.h5").string()));
@@ -147,6 +151,7 @@ std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::st
 RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck,
                     const std::string& results) {
   RunStart start = agreed(world, [&] { return world.is_root() ? decide(options, deck, results) : RunStart{}; });
+  // Texts stay on rank 0, which alone logs them.
   start.finished = world.broadcast_value(start.finished ? 1 : 0) == 1;
   const std::string checkpoint = world.broadcast(start.checkpoint.value_or(""));
   start.checkpoint = checkpoint.empty() ? std::nullopt : std::optional(checkpoint);

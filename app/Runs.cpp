@@ -19,6 +19,7 @@
 namespace multicard {
 
 Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
+  // As text, overrides applied: nodes may see other states of a file, or not see it at all.
   const std::string text = agreed(world, [&] { return world.is_root() ? load().to_yaml() : std::string(); });
   return Deck::parse(world.broadcast(text), name);
 }
@@ -29,6 +30,7 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   provenance.driver = software.driver;
   provenance.cuda = software.cuda_runtime;
   provenance.nccl = software.nccl;
+  // A rank may see several GPUs, and another than the one it computes on.
   std::string mine;
   for (const GpuInfo& gpu : visible_gpus())
     mine += fmt::format("{}{} {}", mine.empty() ? "" : "; ", gpu.name, gpu.bus_id);
