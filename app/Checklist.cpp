@@ -34,6 +34,7 @@ struct RankChecks {
 
 /// Collective.
 std::vector<RankChecks> gather(const Communicator& world, const Topology& topology, const DeviceChoice& device) {
+  // The node by its first rank: bus ids repeat from node to node, and so may host names.
   const int node = topology.node.allreduce(world.rank(), ReduceOp::min);
   Json mine = {{"who", fmt::format("rank {} on {}", world.rank(), host_name())},
                {"gpu", device.gpu ? fmt::format("{}/{}", node, device.gpu->bus_id) : ""},
@@ -53,6 +54,8 @@ std::vector<RankChecks> gather(const Communicator& world, const Topology& topolo
 
 /// The check at `index` of all ranks: of the first that fails, else that passes, else the first rank's.
 Json join_ranks(const std::vector<RankChecks>& ranks, std::size_t index) {
+  // All ranks have the same checks in the same order (gpu_checks), so that the place is enough. "ok" is null where
+  // nothing was checked, which equals neither truth value.
   const RankChecks* shown = nullptr;
   for (const bool ok : {false, true})
     for (const RankChecks& rank : ranks)
@@ -73,6 +76,7 @@ Json sharing_check(const std::vector<RankChecks>& ranks) {
             {"ok", false},
             {"found", blind->who + " sees none, others do: all compute on the CPU"},
             {"to_do", "Ask the batch system for as many GPUs on each node as it has ranks."}};
+  // Sharing is allowed here and reported, where a run would refuse it.
   std::set<std::string> used;
   for (const RankChecks& rank : ranks)
     used.insert(rank.gpu);

@@ -55,8 +55,10 @@ void log_best(const char* name, const MetricSeries& series, bool (*better)(doubl
 
 void log_scores(const std::map<std::string, MetricSeries>& metrics) {
   if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty()) {
+    // Steps are counted from 0 in files, from 1 for people.
     log_row("train loss",
             fmt::format("{} of step {}", significant(loss->second.values.back()), loss->second.steps.back() + 1));
+    // Over all losses of the run, where DivergenceWatch saw them one by one.
     if (const auto finding = divergence(loss->second.values))
       log_warning(
           fmt::format("training diverged: {}. Lower optimizer.learning_rate or set optimizer.clip_norm.", *finding));
@@ -78,6 +80,7 @@ void log_scores(const std::map<std::string, MetricSeries>& metrics) {
 void log_utilisation(const RunResult& result, int num_ranks) {
   const auto found = result.summary.metrics.find("model_flops_per_s");
   if (found == result.summary.metrics.end() || found->second.values.empty()) return;
+  // The metric is of all ranks together, the peak of one device.
   const double rate = median(found->second.values) / num_ranks;
   const auto peak = result.summary.reals.find("peak_flops_per_s");
   std::string share = "utilisation n/a, no peak is known for this device";

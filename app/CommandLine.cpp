@@ -31,6 +31,7 @@ constexpr std::int64_t kMostPromptsAtOnce = 1 << 16;
 constexpr std::size_t kHelpColumn = 34;  ///< where the descriptions of commands and options begin
 
 bool is_first_process() {
+  // MPI is not started for help and wrong words, so the launcher must say which process speaks for all.
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* value = std::getenv(name)) return std::atoi(value) == 0;
   return true;
@@ -51,6 +52,7 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
   sub->add_flag("--smoke", arguments->smoke,
                 "A few steps that show that everything works, before a long job: results go to OUTPUT_smoke");
   sub->add_flag("--quiet", arguments->quiet, "Only warnings, errors and the path of the results");
+  // Called once the whole line is understood; the arguments live as long as the function that holds them.
   sub->callback([&command, arguments, function] {
     command.run = [arguments, function](const Communicator& world) { return function(*arguments, world); };
     command.stops_in_order = !arguments->only_shows();

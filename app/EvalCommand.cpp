@@ -24,6 +24,7 @@ void print_scores(const EvaluationResult& result) {
 }  // namespace
 
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world) {
+  // Whatever can be refused is refused before the first shard is read: the file for the scores, for example.
   const EvaluationSubject subject = find_evaluation_subject({arguments.source, arguments.overrides}, world);
   const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
   const std::string results = arguments.output.empty() ? evaluation_file(options) : arguments.output;

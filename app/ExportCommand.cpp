@@ -53,6 +53,7 @@ Tuned read_checkpoint(const std::string& folder) {
   if (deck.get_text("task") != "llm")
     throw UsageError(fmt::format("{} cannot be exported", folder), "it is not a checkpoint of a language model",
                      "The model.safetensors of an image model has torchvision's names and can be used as it is.");
+  // What is exported goes to other people and programs, and does not carry the checkpoint's hashes along.
   CheckpointStore::verify(folder);
   Tuned tuned{folder,
               model_folder(deck.get_text("model.path")),
@@ -98,6 +99,7 @@ std::vector<TensorHeader> headers_in(std::vector<TensorHeader> headers, at::Scal
 class BaseCheck {
  public:
   BaseCheck(const Tuned& tuned, const ModelFolder& base) : tuned_(tuned) {
+    // Reads the same files as the export does, at the same time: the pages of one serve the other.
     if (tuned.provenance.base_sha256)
       hash_ = start_async("the check of the base model", [&base] { return base.sha256(); });
   }
@@ -122,9 +124,11 @@ void log_model(const std::vector<TensorHeader>& headers, const std::string& befo
 
 /// The base model's weights as they were while the adapter was tuned.
 BaseChange dequantised_base(const Tuned& tuned, const LlamaConfig& config) {
+  // A network without memory, for the names alone.
   const std::vector<std::string> layers = Llama(config, at::kFloat, at::kMeta).linear_layers();
   return [names = std::set<std::string>(layers.begin(), layers.end()), nested = tuned.format.nested](
              const std::string& name, const at::Tensor& weight) {
+    // The adapter has learnt on top of the rounded weights: merged onto those, the model is the one that was tuned.
     const bool is_quantised = names.contains(name.substr(0, name.rfind('.')));
     return is_quantised ? dequantise_nf4(quantise_nf4(weight, nested), at::kFloat) : weight;
   };
@@ -170,12 +174,14 @@ void export_merged(const Tuned& tuned, const ModelOutput& to, MergeBase onto) {
   const MergedWeights merged(base, adapter, output, whole_matches,
                              is_dequantised ? dequantised_base(tuned, to.config) : BaseChange());
   SafetensorsMetadata metadata = tuned.metadata_of_model();
+  // The two merges of one checkpoint are different models, which later can only be told from this note.
   if (tuned.format.is_quantised())
     metadata["merged_onto"] = is_dequantised ? "dequantised nf4 weights" : "original weights";
   to.write(
       tuned.base, merged.tensors(),
       [&](const std::string& name, at::ScalarType dtype) { return merged.weight(name, dtype); }, metadata,
       merged.output() != output);
+  // Before the folder gets its name: a model with another base must not appear.
   check.finish();
 }
 
@@ -225,8 +231,10 @@ std::optional<WeightFormat> packing_of(const ExportArguments& arguments, const T
 void export_checkpoint(const ExportArguments& arguments) {
   std::optional<at::ScalarType> dtype;
   if (arguments.dtype) dtype = weights_type(*arguments.dtype);
+  // Without slashes at its end, as messages name it.
   const Tuned tuned = read_checkpoint(fs::path(arguments.checkpoint + "/").parent_path().string());
   check_arguments(arguments, tuned);
+  // After all arguments have been checked; without commit() it goes again, with what was written so far.
   PendingFolder pending(arguments.folder);
   const bool is_adapter = tuned.has_adapter && !arguments.merge;
   if (is_adapter) {

@@ -23,6 +23,7 @@ namespace {
 
 /// Of a rank that holds nothing yet.
 std::int64_t available_on(at::Device device, int ranks_of_node) {
+  // What the allocator has reserved is this process's to use; a rank on a CPU has its share of what its node has left.
   return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device)
                           : available_memory_bytes() / ranks_of_node;
 }
@@ -60,6 +61,7 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
                      "run.micro_batch=auto chooses how many images fit, --dry-run shows what they take.")
         .on_all_ranks();
   const std::int64_t wanted = agreed(world, [&] { return memory ? bytes_from(*memory) : 0; });
+  // Devices are chosen by all ranks together; the table is of rank 0's.
   const Topology topology = find_topology(world);
   const RunContext context(options, world, topology);
   const RunContext::Current current(context);
@@ -77,6 +79,7 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
   if (scope == Scope::one_rank) log_rank.emplace(0);
   try {
     const at::Device device = device_in_use();
+    // The tensors of the run that failed are gone, but the allocator still keeps their memory.
     release_cached_device_memory(device);
     for (const std::string& line : table_of({options, device, available_on(device, ranks.of_node), ranks.all}))
       log_error_line(line);

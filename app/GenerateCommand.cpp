@@ -112,6 +112,7 @@ Prompter make_prompter(const GenerateArguments& arguments, const ModelSource& so
 }
 
 std::string read_prompt(const std::string& argument) {
+  // Byte for byte: a final newline would be a token of the prompt, and is the caller's to leave out.
   if (argument != "-") return argument;
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
@@ -172,6 +173,7 @@ std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtyp
   if (source.adapter) {
     const PeftAdapter adapter = PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter));
     warn_of(adapter.config().remarks);
+    // In float32, as adapters are tuned, also next to weights of 16 bits.
     attach_adapters(*network, adapter, dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
   } else if (tuned_file_of(source.model) == kAverageFile) {
     load_average(*network, source.model);
@@ -204,6 +206,7 @@ void answer_prompts(const GenerateArguments& arguments, at::Device device) {
   const LlamaConfig config = LlamaConfig::read(source.model);
   warn_of(config.remarks);
   warn_of(config.generation_remarks);
+  // Hashing goes in the background of tokenizing and loading, and is waited for before the first word is printed.
   std::future<std::string> base_hash = hash_base(source);
   const Prompter prompter = make_prompter(arguments, source);
   const at::ScalarType dtype =
@@ -232,6 +235,7 @@ void answer_prompts(const GenerateArguments& arguments, at::Device device) {
 
 ExitCode generate_command(const GenerateArguments& arguments, const Communicator& world) {
   const Topology topology = find_topology(world);
+  // Collective, though rank 0 alone answers: a command line under mpirun must not hang for that.
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);
   std::optional<Error> failure;

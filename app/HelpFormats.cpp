@@ -40,6 +40,7 @@ bool asks_for_formats(const std::vector<std::string>& words) {
 std::string help_on_formats(const std::vector<std::string>& words) {
   const std::string name = join({words.begin() + 2, words.end()}, " ");
   if (name == "--help" || name == "-h") return kUsage;
+  // The marks are those of the documents, whose tables a test compares with this.
   const bool as_markdown = name == "--markdown";
   if (name.starts_with("-") && !as_markdown)
     throw UsageError(fmt::format("unknown option '{}' of multicard help formats", name), "", kUsage);

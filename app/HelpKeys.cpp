@@ -35,6 +35,7 @@ std::string help_on_keys(const std::vector<std::string>& words) {
   if (about == "--help" || about == "-h") return kUsage;
   if (about.starts_with("-"))
     throw UsageError(fmt::format("unknown option '{}' of multicard help keys", about), "", kUsage);
+  // From the table that readers of decks use (DeckKey), so that help cannot differ from what is read.
   const std::string help = key_help(about);
   if (help.empty())
     throw UsageError(fmt::format("no key of decks is about '{}'", about), "", "multicard help keys shows all of them.");

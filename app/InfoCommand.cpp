@@ -26,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 Json describe_gpus() {
   Json gpus = Json::array();
+  // Of this rank: a launcher may show each one other GPUs, with indices of their own.
   const std::vector<GpuInfo> visible = visible_gpus();
   for (const GpuInfo& gpu : visible) {
     Json peers = Json::array();
@@ -150,6 +151,7 @@ ExitCode info_command(const InfoArguments& arguments, const Communicator& world)
     passed = info["selftest"]["all_reduce"]["correct"].get<bool>();
   }
   if (world.is_root()) print(arguments.json ? json_text(info, 2) + "\n" : info_text(info));
+  // Printed first, failed afterwards: the numbers are what the error is about.
   if (!passed)
     throw CommunicationError("the all-reduce self-test gave wrong sums", "the transport corrupts data",
                              "Try another MPI transport or NCCL_P2P_DISABLE=1 and report it to the site.")

@@ -39,6 +39,7 @@ bool is_task_folder(const std::string& folder) {
 }
 
 bool could_be_task_folder(const std::string& folder) {
+  // A task that was killed before it wrote anything has left an empty folder.
   return is_folder(folder) && (names_in(folder).empty() || is_task_folder(folder));
 }
 
@@ -79,6 +80,8 @@ void clear_share(const std::string& output, const std::set<std::string>& held) {
     const std::string folder = in(tasks, name.c_str());
     if (!is_task_folder(folder)) continue;
     std::optional<FolderLock> lock;
+    // Tasks of an older deck: a run that has one of their folders keeps it, and is not waited for. The lock goes before
+    // the folder, since its file would keep the folder from being empty.
     if (!held.contains(name)) lock.emplace(folder, 0);
     clear_output(folder);
     lock.reset();

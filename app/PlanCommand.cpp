@@ -42,6 +42,7 @@ void print_plans(const Deck& deck, const PlanArguments& arguments) {
 }
 
 void plan(const PlanArguments& arguments) {
+  // Before the planning, which may take minutes.
   if (is_folder(arguments.svg))
     throw UsageError(fmt::format("--svg {} is a folder", arguments.svg), "the picture is one file", "Name a file.");
   if (!arguments.svg.empty() && is_there(arguments.svg) && !is_plan_svg(arguments.svg))

@@ -44,6 +44,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
   text->callback([&command, options, type, loss] {
     command.run = [options, type, loss](const Communicator& world) {
+      // Words are read when the command runs: all ranks then refuse them together, with the nearest word.
       agreed(world, [&] {
         options->type = dataset_type(*type);
         if (!loss->empty()) options->loss = loss_on(*loss);

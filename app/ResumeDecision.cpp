@@ -88,6 +88,7 @@ ResumeDecision checkpoint_of(const RunOptions& options) {
   decision.checkpoint = store.newest();
   if (options.run.resume.mode == ResumeMode::automatic) return decision;
   const std::string& path = options.run.resume.path;
+  // A run that was told to begin from a checkpoint and is started again resumes where it got to.
   decision.checkpoint = store.newest_from(path);
   if (decision.checkpoint)
     decision.named = path;
@@ -111,9 +112,11 @@ ResumeDecision decide(const RunOptions& options, const Deck& deck, const std::st
   const Before recorded = before_in(results, decision.checkpoint);
   const bool complete = recorded.status == "complete";
   if (!decision.checkpoint && !complete) return {};
+  // The checkpoint's deck is what the weights come from; the results file may be of an earlier launch.
   const std::string text = decision.checkpoint ? CheckpointStore::read_state(*decision.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, decision.checkpoint.value_or(results));
   check_compatible(before, deck, options);
+  // A user who names a checkpoint of a finished run wants to train from there once more.
   const bool goes_back = decision.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
@@ -137,6 +140,7 @@ std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::st
   std::unique_ptr<FolderLock> lock;
   agreed(world, [&] {
     if (!world.is_root()) return;
+    // In this order: with the lock nothing changes between the check and what follows it.
     lock = std::make_unique<FolderLock>(folder);
     check();
     remove_abandoned(end_of_links((std::filesystem::path(folder) / "results.h5").string()));
@@ -148,6 +152,7 @@ ResumeDecision decide_resume(const Communicator& world, const RunOptions& option
                              const std::string& results) {
   ResumeDecision decision =
       agreed(world, [&] { return world.is_root() ? decide(options, deck, results) : ResumeDecision{}; });
+  // Texts stay on rank 0, which alone logs them.
   decision.finished = world.broadcast_value(decision.finished ? 1 : 0) == 1;
   const std::string checkpoint = world.broadcast(decision.checkpoint.value_or(""));
   decision.checkpoint = checkpoint.empty() ? std::nullopt : std::optional(checkpoint);

@@ -47,6 +47,8 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
 }
 
 /// Collective.
+// The order: lock the folder and refuse what is not ours in it; decide where to begin; build the run, which finds most
+// mistakes of decks and data; and only then remove results of before. The lock is held until the new ones are written.
 ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArguments& arguments,
                const Communicator& world, StopMonitor& stop) {
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
@@ -85,6 +87,7 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   close_with(result, world, options, stop);
   log_results(results);
   print_if_quiet(results, arguments, world);
+  // After the results: what a diverged run has measured until then is worth keeping.
   if (result.failure) throw Error(*result.failure);
   return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;
 }
@@ -110,6 +113,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     return ExitCode::complete;
   }
   if (arguments.quiet) set_log_level(LogLevel::warning);
+  // Counted here, since after an error of one rank alone nothing collective is possible.
   const RankNumbers ranks{world.size(), find_topology(world).local_size};
   try {
     return train(options, resolved, arguments, world, stop);

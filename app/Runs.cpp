@@ -23,6 +23,7 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   provenance.driver = software.driver;
   provenance.cuda = software.cuda_runtime;
   provenance.nccl = software.nccl;
+  // A rank may see several GPUs, and another than the one it computes on.
   std::string mine;
   for (const GpuInfo& gpu : visible_gpus())
     mine += fmt::format("{}{} {}", mine.empty() ? "" : "; ", gpu.name, gpu.bus_id);

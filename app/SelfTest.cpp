@@ -40,6 +40,7 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
   measure.payload_bytes = count * 4;
   measure.correct = true;
   std::vector<double> seconds;
+  // 1 + 2 + ... + R: whole numbers, exact in float32 in any order of adding.
   const double expected = 0.5 * world.size() * (world.size() + 1);
   for (int round = 0; round < kWarmUps + kRounds; ++round) {
     values.fill_(world.rank() + 1);
@@ -48,6 +49,7 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
     const TimePoint start = SteadyClock::now();
     collectives->all_reduce(values);
     const bool right = values[count - 1].item<float>() == expected && values[0].item<float>() == expected;
+    // Reading the values has waited for the device, so it belongs to the time. The slowest rank counts, as in a step.
     const double slowest = world.allreduce(seconds_since(start), ReduceOp::max);
     measure.correct = measure.correct && world.allreduce(right ? 1 : 0, ReduceOp::min) == 1;
     if (round >= kWarmUps) seconds.push_back(slowest);
@@ -93,6 +95,8 @@ ShardReadMeasure read_once(const std::string& pattern, const Communicator& world
   const std::int64_t row_bytes = info.height * info.width * info.channels;
   const std::int64_t first = info.num_rows * world.rank() / world.size();
   const std::int64_t last = info.num_rows * (world.rank() + 1) / world.size();
+  // Rows in order and in large pieces: what storage gives at best. Shards that were written just now come from the page
+  // cache and show the memory's speed instead.
   const std::int64_t block = std::max<std::int64_t>(1, (std::int64_t{16} << 20) / row_bytes);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(block * row_bytes));
   std::vector<std::int64_t> rows;
@@ -122,6 +126,7 @@ ShardReadMeasure measure_shard_read(const std::optional<std::string>& shards, co
   const TemporaryShards temporary(world);
   ShardReadMeasure measure = read_once(temporary.pattern(), world);
   measure.source = "synthetic shards in the working folder";
+  // No rank reads any more when rank 0 removes the shards.
   world.barrier();
   return measure;
 }

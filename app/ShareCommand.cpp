@@ -47,6 +47,7 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
   run.run.resume = {options.run.resume};
   run.run.timeout_s = options.run.timeout_s;
   run.run.device = options.run.device;
+  // At least one: a task that has to wait for ranks lives in its checkpoint.
   run.run.keep_checkpoints = std::max<decltype(run.run.keep_checkpoints)>(1, run.run.keep_checkpoints);
   return run;
 }
@@ -57,9 +58,11 @@ using TaskLocks = std::map<std::string, std::unique_ptr<FolderLock>>;
 /// \param locks gets the task's; none where nothing is to be written
 std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
                                       const Communicator& world, TaskLocks* locks) {
+  // On all ranks of the job, before the task has any of its own: it must not wait for ranks only to be refused.
   const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
   agreed(world, [&] {
     if (!world.is_root()) return;
+    // A dry run writes nothing, and must not be kept out by a job that does.
     if (locks) (*locks)[shared.name] = std::make_unique<FolderLock>(run.run.output);
     require_own_output(run);
     require_own_results(results_of(options, shared.name));
@@ -76,6 +79,7 @@ std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTa
 
 /// Tasks compute at the same time: the ranks of a node, whatever tasks they have, share its processors.
 void share_processors(const Topology& topology) {
+  // Through the environment, which set_compute_threads() reads: on the ranks of one task alone it would count too few.
   const int sharing = ranks_with_my_processors(topology.node);
   const std::string threads = std::to_string(std::max(1, available_cpus() / sharing));
   setenv("OMP_NUM_THREADS", threads.c_str(), 0);
@@ -90,6 +94,7 @@ std::set<std::string> names_of(const TaskLocks& locks) {
 
 /// Collective. Makes way for the tasks.
 void begin(const ShareOptions& options, const TaskLocks& locks, const Communicator& world) {
+  // Rank 0 may remove many checkpoints, for longer than a time-out.
   agreed_after_long_work(world, [&] {
     if (!world.is_root()) return;
     if (options.run.resume == ResumeMode::never) clear_share(options.run.output, names_of(locks));
@@ -126,6 +131,7 @@ RunSummary summary_of(const std::string& task, TaskState state, const std::strin
 /// For rank 0: OUTPUT/results.h5 with the runs of all tasks.
 void assemble(const ShareScheduler& tasks, const ShareOptions& options, const Provenance& provenance) {
   std::vector<RenamedResults> stored;
+  // Every task has a run in the results, also one that never began: a gap would look as if it had not been there.
   std::vector<RunSummary> unstored;
   for (const auto& [name, error] : tasks.failed_arrivals())
     unstored.push_back(summary_of(name, TaskState::failed, error));
@@ -133,6 +139,7 @@ void assemble(const ShareScheduler& tasks, const ShareOptions& options, const Pr
     const std::string& name = tasks.task(i).name();
     const TaskEnd& end = tasks.task(i).outcome();
     const std::string file = results_of(options, name);
+    // A task that was stopped before it ran in this launch has the results of the last one.
     const bool is_of_before = end.state == TaskState::stopped && is_there(file);
     if (end.is_stored || is_of_before)
       stored.push_back({file, name});
@@ -191,6 +198,8 @@ void log_unused(const ShareOptions& options) {
 
 }  // namespace
 
+// The locks of the tasks and of the share are held until the results of all are put together, so that no run can begin
+// in one of their folders. Hooks are called by the share on the ranks of a task, with a communicator of their own.
 ExitCode share_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;
   if (!arguments.only_shows()) stop.listen();

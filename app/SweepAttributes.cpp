@@ -25,6 +25,7 @@ void add_deck_attributes(const Deck& deck, RunSummary& summary) {
        {std::pair{"task", "task"}, std::pair{"model", "model.name"}, std::pair{"strategy", "parallel.strategy"},
         std::pair{"backend", "parallel.backend"}, std::pair{"precision", "precision"},
         std::pair{"layout", "data.layout"}, std::pair{"pipeline", "data.pipeline"}})
+    // What "auto" would have become was never decided.
     if (const std::string value = deck.get_text(path); !value.empty() && value != "auto")
       summary.text[attribute] = value;
 }

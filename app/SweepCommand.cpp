@@ -46,10 +46,12 @@ Outcome run_variant(const Variant& variant, const RunLabel& label, const SweepId
                      {sweep.verbosity, std::nullopt, false, MemoryGaps::warn, label});
     result = training.run(&stop);
   } catch (const Error& error) {
+    // Found by all ranks of the group: they are all here, and the sweep continues with the next variant.
     if (error.scope() != Scope::all_ranks) throw;
     if (group.is_root()) folder.record_failure(variant, {error.code(), error.what()});
     return {{fmt::format("failed: {}", error.what())}};
   }
+  // Nothing is stored: a variant that was stopped has no comparable numbers, and runs again in the next launch.
   if (result.summary.status == "stopped") return {{"stopped"}, true};
   add_sweep_attributes(variant, sweep, result.failure ? result.failure->code() : ExitCode::complete, result.summary);
   write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
@@ -61,6 +63,7 @@ Outcome run_variant(const Variant& variant, const RunLabel& label, const SweepId
 ExitCode end_code(const Communicator& world, const std::string& results, Verbosity verbosity) {
   const int code = agreed(world, [&] {
     if (!world.is_root()) return 0;
+    // From the file, as a launch of a sweep that has finished before finds it: both end with the same code.
     const SweepEnd end = read_sweep_end(results);
     if (verbosity == Verbosity::normal) log_sweep_end(end, results);
     return static_cast<int>(end.code);
@@ -99,6 +102,7 @@ class Sweep {
       return true;
     }
     const TimePoint start = SteadyClock::now();
+    // Rank 0 is in every group, so its outcome is that of the variant; the ranks that are left over sleep meanwhile.
     const Communicator group = world_.split(world_.rank() < variant.ranks ? 0 : 1, world_.rank());
     Outcome outcome{{""}};
     show_start(label);
@@ -190,6 +194,7 @@ class Sweep {
         add_sweep_attributes(variant, identity_, failure.code, summary);
         failed.push_back(std::move(summary));
       }
+      // In this order: the partial files go only when the results are in place, whatever happens between.
       assemble_results(folder_.results_file(), files, provenance_, failed);
       folder_.remove_partial();
     });

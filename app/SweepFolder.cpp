@@ -68,6 +68,7 @@ bool is_partial_file(const std::string& path) {
   if (name.ends_with(".h5")) return is_results_file(path);
   if (name.ends_with(".failed")) return content_says(path, "{", "exit_code");
   if (why_unreadable(path)) return false;
+  // The number in a .running file, of one digit or two.
   const std::string times = read_file(path);
   return !times.empty() && times.size() < 3 && times.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -85,7 +86,9 @@ fs::path SweepFolder::path(const Variant& variant, const char* ending) const {
 
 bool SweepFolder::open(const std::vector<Variant>& variants, bool again) const {
   const std::string mine = identity(variants, scale_);
+  // The stamp says which sweep the partial files are of; once they are gone, its copy next to results.h5 does.
   const fs::path stamp = partial_ / kStamp, done = output_ / kStampWhenDone;
+  // Only here, after require_own(): nothing is removed before all of it is known to be the program's.
   if (again) {
     remove_partial_files();
     if (const std::string file = end_of_links(results_file()); is_results_file(file)) remove_own_file(file);
@@ -115,6 +118,7 @@ int SweepFolder::prepare(const Variant& variant) const {
     record_failure(variant, {ExitCode::environment, "the job ended twice while this variant ran (a rank was killed)"});
   if (!is_open(variant)) return kDone;
   if (begun > 0) log_info(fmt::format("{} runs again: the job ended in the middle of it", variant.name));
+  // Before the variant begins: whatever ends the job in it, a kill without a last word included, finds this mark.
   write_file(path(variant, ".running").string(), std::to_string(begun + 1));
   return kOpen;
 }
@@ -131,6 +135,7 @@ void SweepFolder::record_failure(const Variant& variant, const VariantFailure& f
 int SweepFolder::times_begun(const Variant& variant) const {
   const fs::path file = path(variant, ".running");
   if (!fs::exists(file)) return 0;
+  // Anything else counts as the most: a variant that may have ended the job twice does not run again.
   return read_file(file.string()) == "1" ? 1 : kMostStarts;
 }
 

@@ -124,6 +124,7 @@ SweepEnd read_sweep_end(const std::string& results) {
   SweepEnd end;
   const ResultsFile file = ResultsFile::open(results);
   for (const std::string& name : file.run_names()) {
+    // Of failures the first gives the code, in the order of the runs' names.
     const RunSummary summary = file.run(name).summary;
     ++end.num_runs;
     if (summary.status == "complete")

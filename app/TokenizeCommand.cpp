@@ -53,6 +53,7 @@ void tokenize(const TokenizeArguments& arguments) {
       throw DataError(fmt::format("line {} of the standard input: {}", number, error.problem()), error.why(),
                       error.suggestion());
     }
+    // A line at once for each line: the program at the other end may wait for it before it sends the next.
     print(json_text(result) + "\n");
   }
 }

@@ -59,6 +59,7 @@ std::vector<std::string> without_help_word(const std::vector<std::string>& words
 }
 
 void check_words(const CLI::App& app, const std::vector<std::string>& words) {
+  // Before CLI11 parses: it complains of what is left over at the end, and suggests nothing.
   const CLI::App* at = &app;
   std::string path = app.get_name();
   for (std::size_t i = 0; i < words.size(); ++i) {

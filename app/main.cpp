@@ -38,6 +38,7 @@ int guarded(const Command& command, const Communicator& world) {
 /// An exception that cannot be caught, of a thread or a destructor: while the error of a lost GPU passes, LibTorch's
 /// destructors throw it a second time.
 [[noreturn]] void end_uncaught() {
+  // Called without an exception by a thread that was never joined, say: only a core file helps then.
   if (!std::current_exception()) std::abort();
   try {
     throw;
@@ -64,10 +65,12 @@ void hold_signals_first(int, char**, char**) {
 
 int main(int argc, char** argv) {
   using namespace multicard;
+  // In this order, before anything is allocated in earnest and before any other thread runs.
   keep_freed_memory();
   count_host_tensors();
   std::set_terminate(end_uncaught);
   Command command;
+  // Help and wrong words end here, without MPI: they work on a login node, and say so once under mpirun.
   if (const std::optional<int> code = parse_command_line(argc, argv, command)) return *code;
   try {
     start_signal_thread();

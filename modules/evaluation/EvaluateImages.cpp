@@ -30,6 +30,7 @@ std::vector<std::string> class_lines(const std::vector<ClassScore>& scores, cons
     order[i] = i;
   if (scores.size() > kMostLines) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      // NaN is a class without samples, which comes last.
       const double x = scores[a].recall(), y = scores[b].recall();
       return !std::isnan(x) && (std::isnan(y) || x < y);
     });
@@ -76,6 +77,7 @@ EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const Ru
   const RunContext::Current current(context);
   const DeviceChoice device = set_up_device(options, world, topology);
   ImageTask task(options, world, device.device, nullptr);
+  // Each rank reads the weights itself, from one mapped file: the ranks of a node share its pages.
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
     copy_into(task.classifier().network().state(), TensorFile(subject.weights));

@@ -17,7 +17,8 @@ namespace multicard {
 
 namespace {
 
-/// An adapter says of which base model it is.
+/// An adapter says of which base model it is. Called after the scores, since the base model is hashed in the background
+/// meanwhile, and before anything is written.
 void check_base_of(const EvaluationSubject& subject, const RunOptions& options, LanguageTask& task,
                    const Communicator& world) {
   agreed(world, [&] {

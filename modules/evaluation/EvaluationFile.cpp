@@ -36,6 +36,7 @@ struct Earlier {
 
 /// \throws DataError where the file holds something else
 Earlier read_earlier(const std::string& path) {
+  // An evaluation is a results file of one run without steps, known by the attribute `weights`.
   const ResultsFile file = ResultsFile::open(path);
   Earlier earlier{file.run("main").summary, ""};
   if (!earlier.summary.text.contains("weights") || !earlier.summary.text.contains("deck"))
@@ -53,9 +54,11 @@ std::string from_root(const std::string& path) {
 
 /// What was otherwise in an earlier evaluation, in words; empty where both are of the same.
 std::string difference(const RunSummary& before, const RunSummary& now) {
+  // Both decks have their defaults written out, so that a key that was left out equals its default.
   const Deck old_deck = Deck::parse(before.text.at("deck"), "before"), deck = Deck::parse(now.text.at("deck"), "now");
   for (const std::string key : kScopeKeys) {
     const std::string was = old_deck.get_text(key), is = deck.get_text(key);
+    // The same shards may be named from another folder.
     const bool is_path = key == "data.test" || key == "model.path";
     if (is_path ? from_root(was) != from_root(is) : was != is)
       return fmt::format("{} was {}", key, was.empty() ? "not set" : was);
@@ -90,6 +93,7 @@ std::string make_way(const std::string& path, OtherEvaluation others, const RunS
   const std::string other = difference(earlier.summary, summary);
   const std::string note = other.empty() ? "" : fmt::format(" ({})", other);
   if (other.empty() || others == OtherEvaluation::replace) return fmt::format("{:<10}{}{}", "replaced", what, note);
+  // Renamed before the new one is written: at no moment is there only one of the two.
   const std::string kept = free_name(file);
   fs::rename(file, kept);
   return fmt::format("{:<10}{}{} is now {}", "kept", what, note, kept);
@@ -105,6 +109,7 @@ std::string evaluation_file(const RunOptions& options) {
 void require_evaluation(const std::string& file, const Communicator& world) {
   agreed(world, [&] {
     if (!world.is_root() || !is_taken(file) || !is_taken(end_of_links(file))) return;
+    // In a child first: libhdf5 may crash on what only looks like a results file.
     const auto error = error_of([&] {
       read_on_trial(file);
       read_earlier(file);

@@ -53,6 +53,7 @@ std::optional<KnownCheckpoint> given_checkpoint(const std::string& source) {
 /// The deck of a checkpoint. Its output is where the checkpoint lies now.
 Deck deck_of(const KnownCheckpoint& checkpoint) {
   Deck deck = Deck::parse(checkpoint.state.deck, checkpoint.folder);
+  // A run's folder may have been moved or renamed since its deck was stored.
   const fs::path folder = fs::absolute(checkpoint.folder).lexically_normal().parent_path();
   if (folder.filename() == "checkpoints") put(deck, "run.output", folder.parent_path().string());
   return deck;
@@ -87,6 +88,7 @@ void choose_weights(EvaluationSubject& subject, const RunOptions& options,
     subject.origin = "model.weights";
     return;
   }
+  // An evaluation may be published: it is worth the reading of all files once more.
   CheckpointStore::verify(checkpoint->folder);
   const std::string averaged = CheckpointStore::average_file(checkpoint->folder);
   const bool is_averaged = options.run.ema_decay > 0 && fs::exists(averaged);
@@ -103,6 +105,7 @@ void choose_normalisation(EvaluationSubject& subject, const EvaluationRequest& r
                           const std::optional<KnownCheckpoint>& checkpoint) {
   if (checkpoint && !options.data.normalize && !overrides_key(request, "data.normalize"))
     subject.normalize = pixel_statistics_from(checkpoint->state.extra);
+  // An evaluation needs no training shards; where they are gone, those of the test stand in for the reader of options.
   const std::optional<Error> missing = error_of([&] {
     for (const std::string& files : options.data.training_files())
       expand_glob(files);
@@ -146,6 +149,7 @@ EvaluationSubject find_subject(const EvaluationRequest& request) {
 
 /// Collective. Everybody receives rank 0's values.
 std::vector<double> share(const Communicator& world, std::vector<double> values) {
+  // The length first: other ranks hold none of them yet.
   values.resize(world.broadcast_value(values.size()));
   world.broadcast(std::span(values));
   return values;
@@ -155,6 +159,7 @@ std::vector<double> share(const Communicator& world, std::vector<double> values)
 
 EvaluationSubject find_evaluation_subject(const EvaluationRequest& request, const Communicator& world) {
   EvaluationSubject subject;
+  // Rank 0 alone looks at files and decides; the others might see another state of them.
   subject.deck = share_deck(world, request.source, [&] {
     subject = find_subject(request);
     return subject.deck;
@@ -172,6 +177,7 @@ RunOptions evaluation_options(const EvaluationSubject& subject) {
   RunOptions options = read_run_options(subject.deck);
   if (subject.normalize) options.data.normalize = subject.normalize;
   options.model.class_names = subject.class_names;
+  // The weights come from the file that was found. All rows count, and nothing is trained that could be frozen.
   options.model.weights.reset();
   options.model.freeze.clear();
   options.data.drop_last = false;
