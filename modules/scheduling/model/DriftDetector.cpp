@@ -17,6 +17,7 @@ constexpr double kDeviationOfMedian = 1.4826;  // standard deviation / median di
 
 Drift DriftDetector::add(double observed_s, double predicted_s) {
   if (!(observed_s > 0) || !(predicted_s > 0) || found_ != Drift::none) return found_;
+  // The logarithm, so that steps of twice and of half the predicted time are equally far from it.
   const double ratio = std::log(observed_s / predicted_s);
   ++num_steps_;
   if (window_.size() < options_.window) {
@@ -37,6 +38,8 @@ void DriftDetector::reset() {
   *this = DriftDetector(options_);
 }
 
+// The mean and the deviation are built from few steps, of which outliers must not be part: limits come from the median
+// and the median distance from it, and the running sums from the ratios within these limits.
 void DriftDetector::begin() {
   const double middle = median(window_);
   std::vector<double> distances;
@@ -61,6 +64,8 @@ double DriftDetector::deviation() const {
   return (1 + 1.5 / std::sqrt(learned_)) * std::max(std::sqrt(squares_ / (learned_ - 1)), kLeastDeviation);
 }
 
+// A sum that would become negative starts again at 0: only deviations in a row add up. The limits of z keep a single
+// outlier from raising an alarm by itself.
 bool DriftDetector::is_sudden(double ratio) {
   const double z = std::clamp((ratio - mean_) / deviation(), -kMostDeviations, kMostDeviations);
   above_ = std::max(0.0, above_ + z - options_.slack);
@@ -68,6 +73,7 @@ bool DriftDetector::is_sudden(double ratio) {
   return std::max(above_, below_) > options_.threshold;
 }
 
+// is_sudden() learns a constant error of the model as the usual state and never reports it; this does.
 bool DriftDetector::is_persistent() const {
   const double mean = std::accumulate(window_.begin(), window_.end(), 0.0) / static_cast<double>(window_.size());
   return window_.size() == options_.window && std::abs(mean) > std::log1p(options_.bias);

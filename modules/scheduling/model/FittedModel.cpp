@@ -57,6 +57,8 @@ double growth_of(const StepTimeForm& form, const FittedValues& fitted, std::span
 /// Logarithmic errors of a fit, in two parts.
 struct Errors {
   Errors(const StepTimeForm& form, const FittedValues& fitted, std::span<const StepObservation> observations) {
+    // Steps on the same GPUs share an error, what the form misses about these GPUs; the rest is noise of single steps.
+    // Drawn as one, the shared part would average out over the steps of a set as noise does.
     std::map<std::tuple<int, int, int, int, int>, std::size_t> known;
     std::vector<double> sums;
     std::vector<double> counts;
@@ -98,6 +100,8 @@ FittedModel::FittedModel(std::shared_ptr<const StepTimeForm> form, std::span<con
   resample(observations);
 }
 
+// How fast errors grow beyond the measured sizes is measured too: a model of the smaller numbers of GPUs predicts the
+// larger ones. Of at most half the most GPUs, so that they grow by a doubling, or else of all but the most.
 double FittedModel::rehearse(std::span<const StepObservation> observations) const {
   const double most = sizes_.front().most;
   double next = 0;
@@ -114,6 +118,8 @@ double FittedModel::rehearse(std::span<const StepObservation> observations) cons
   return options_.usual_growth;
 }
 
+// Parametric bootstrap: measurements are simulated from the fit and its errors, and fitted again, which gives the
+// spread that the values would have if all were measured again.
 void FittedModel::resample(std::span<const StepObservation> observations) {
   const Errors errors(*form_, fitted_, observations);
   FitOptions options = options_.fit;
@@ -143,6 +149,8 @@ Prediction FittedModel::predict(const StepPoint& at) const {
   Prediction result;
   result.seconds = seconds(at);
   result.low = result.high = result.seconds;
+  // A draw is a resampled model with the errors of a step on GPUs of its own, and, beyond the measured numbers of GPUs,
+  // an error that grows with each doubling.
   const double doublings = std::max(std::log2(at.gpus / sizes_.front().most), 0.0);
   std::vector<double> samples;
   for (std::size_t i = 0; i < resampled_.size(); ++i) {
@@ -165,6 +173,8 @@ Trust FittedModel::judge(const StepPoint& at, double uncertainty, std::string_vi
   for (const SizeRange& size : sizes_) {
     const double value = size.of(at);
     if (value >= size.least && value <= size.most) continue;
+    // What is divided for the first time (over several nodes, stages, ...) adds terms that no measurement contains.
+    // Only links that were measured apart can stand in for them.
     const bool unseen = size.splits && size.most <= 1 && !links_known;
     const bool far = value > options_.max_factor * size.most || value * options_.max_factor < size.least;
     if (unseen || (far && uncertainty >= options_.max_uncertainty)) {

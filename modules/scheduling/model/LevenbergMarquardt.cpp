@@ -11,6 +11,9 @@ namespace {
 
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+// The loss is 2 s² (√(1 + (r/s)²) - 1), which is r² near 0 and grows linearly far from it, so that outliers pull no
+// harder the further they are off. Its derivative is 2 r times this weight: each iteration is one of weighted least
+// squares.
 double weight(double residual, double scale) {
   return 1 / std::sqrt(1 + (residual / scale) * (residual / scale));
 }
@@ -39,6 +42,7 @@ struct NormalEquations {
   }
 
   Eigen::VectorXd step(double damping) const {
+    // Damped in proportion to the diagonal (Marquardt), so that the units of parameters do not matter.
     Eigen::MatrixXd damped = matrix;
     // The floor moves parameters on that the residuals hardly depend on, and keeps the matrix regular.
     damped.diagonal() += damping * matrix.diagonal().cwiseMax(1e-6 * std::max(matrix.diagonal().maxCoeff(), 1e-12));
@@ -68,6 +72,8 @@ Minimum minimize(const std::function<void(std::span<const double> x, Residuals& 
       const Eigen::VectorXd step = equations.step(damping);
       std::vector<double> x = best.x;
       for (Eigen::Index i = 0; i < size; ++i)
+        // At most 2 at once: x are logarithms (ModelFit), so a value changes by a factor of up to 7.4, within which the
+        // linear model of the residuals may still mean something.
         x[static_cast<std::size_t>(i)] =
             std::clamp(x[static_cast<std::size_t>(i)] + std::clamp(step[i], -2.0, 2.0), -options.limit, options.limit);
       evaluate(x, there);
@@ -81,6 +87,7 @@ Minimum minimize(const std::function<void(std::span<const double> x, Residuals& 
       }
     }
     if (!better || decrease < options.tolerance * (best.loss + 1e-12)) break;
+    // Falls faster than it rises: the last iterations are to be Gauss-Newton's, which converge quadratically.
     damping = std::max(damping / 5, 1e-9);
   }
   return best;

@@ -17,6 +17,8 @@ std::vector<std::optional<double>> calibrate_links(std::span<const StepObservati
   std::vector<StepObservation> several;
   std::ranges::copy_if(all_reduces, std::back_inserter(several),
                        [](const StepObservation& observation) { return observation.at.gpus > 1; });
+  // A lone all-reduce is a step without computation: those terms are 0. With the overlap 1, the norm of the model is a
+  // plain sum, so that nothing hides the communication.
   const StepTimeModel form;
   FitOptions options;
   options.known.assign(index(StepTerm::count), 0.0);
@@ -32,6 +34,7 @@ std::vector<std::optional<double>> calibrate_links(std::span<const StepObservati
     for (const StepTerm term : terms)
       if (measured) result[index(term)] = fitted.values[index(term)];
   };
+  // Values of a level that no all-reduce crossed are where the search started, and not known.
   take(kLocal, std::ranges::any_of(several, [](const auto& one) { return one.at.replicas_per_node() > 1; }));
   take(kGlobal, std::ranges::any_of(several, [](const auto& one) { return one.at.nodes > 1; }));
   return result;

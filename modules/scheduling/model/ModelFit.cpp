@@ -18,6 +18,8 @@ void check(std::span<const StepObservation> observations) {
 }
 
 /// The search space of a fit: the free parameters, on the whole line.
+/// Those with a lower bound are searched as logarithms, those with two bounds as logits: the search needs no bounds of
+/// its own, and its steps are relative to the values.
 class Search {
  public:
   Search(const StepTimeForm& form, std::span<const StepObservation> observations, const FitOptions& options)
@@ -25,6 +27,7 @@ class Search {
     const std::vector<bool> identifiable = form.identifiable(observations);
     for (std::size_t i = 0; i < fixed_.size(); ++i) {
       const bool known = i < options.known.size() && options.known[i];
+      // What cannot be identified stays at its lower bound, which leaves its effect out.
       fixed_[i] = known ? *options.known[i] : form.parameters()[i].lower;
       if (!known && identifiable[i]) free_.push_back(i);
     }
@@ -79,9 +82,11 @@ class Search {
       double scale = 1;
       if (row < observations_.size()) {
         const double predicted = form_.seconds(observations_[row].at, values, gradient);
+        // Relative errors: steps of milliseconds count as much as steps of seconds.
         out.values[row] = std::log(predicted / observations_[row].seconds);
         scale = 1 / predicted;
       } else {
+        // Penalties stay as strong against the mean error, however many observations there are.
         scale = std::sqrt(static_cast<double>(observations_.size()));
         out.values[row] = scale * penalties[row - observations_.size()].residual;
         gradient = penalties[row - observations_.size()].gradient;
@@ -111,6 +116,8 @@ FittedValues fit(const StepTimeForm& form, std::span<const StepObservation> obse
   const std::vector<double> center = search.unbounded(form.start(observations));
   Random random(options.seed);
   Minimum best;
+  // The loss may have several minima, for instance where latency and bandwidth explain the same steps. Further starts
+  // differ from the first one by factors of about e^1.5.
   for (int start = 0; start < std::max(1, options.num_starts); ++start) {
     std::vector<double> x = center;
     if (start > 0)

@@ -14,12 +14,14 @@ OnlineModel::OnlineModel(std::shared_ptr<const StepTimeForm> form, OnlineOptions
 void OnlineModel::add(const StepObservation& observation) {
   if (!(observation.seconds > 0) || !std::isfinite(observation.seconds))
     throw DataError("a measured step has no time", "seconds must be positive");
+  // The model's error differs between points; its change from one point to another is no drift.
   if (current_ != observation.at) detector_.reset();
   current_ = observation.at;
   Point& point = point_at(observation.at);
   point.last_step = ++num_steps_;
   const bool drifted_before = detector_.found() != Drift::none;
   if (model_ && detector_.add(observation.seconds, model_->seconds(observation.at)) != Drift::none && !drifted_before) {
+    // Measured before the change, and true no longer.
     point.seconds.clear();
     point.next = 0;
   }
@@ -43,6 +45,9 @@ bool OnlineModel::is_due() const {
   return std::ranges::any_of(points_, is_new);
 }
 
+// What slows one point down (another job's traffic, a lower clock) is taken to slow all down by the same factor, until
+// they are measured again. Without that, new steps of one point and old ones of the others would contradict each other
+// in the fit.
 void OnlineModel::follow_drift() {
   if (detector_.found() == Drift::none || !current_) return;
   const Point& drifted = point_at(*current_);
@@ -80,6 +85,7 @@ std::vector<StepObservation> OnlineModel::observations() const {
 OnlineModel::Point& OnlineModel::point_at(const StepPoint& at) {
   const auto known = std::ranges::find(points_, at, &Point::at);
   if (known != points_.end()) return *known;
+  // The one that ran least recently, whose steps are the oldest.
   if (points_.size() >= options_.max_points) points_.erase(std::ranges::min_element(points_, {}, &Point::last_step));
   points_.emplace_back().at = at;
   return points_.back();

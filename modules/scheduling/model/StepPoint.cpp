@@ -24,6 +24,7 @@ StepPoint placed(std::span<const int> gpus_of_nodes, double rows_per_gpu) {
     point.max_per_node = std::max(point.max_per_node, gpus);
     odd = odd || gpus % 2 == 1;
   }
+  // The node with the fewest adapters in use limits the ring between nodes.
   point.adapters = (std::ranges::min(gpus_of_nodes) + 1) / 2;
   point.unpaired = odd && point.gpus > 1;
   return point;

@@ -9,6 +9,7 @@ namespace multicard {
 namespace {
 
 constexpr auto kNumTerms = static_cast<std::size_t>(StepTerm::count);
+// Starting values are shares of a mean step, see start(). Bounds are 0 and infinity where none are given.
 constexpr std::array<FormParameter, kNumTerms> kParameters{{
     {"compute_base", 0.2},       {"compute_row", 0.3},          {"launch_bound", 0.1},   {"overhead", 0.05},
     {"local_latency", 0.02},     {"local_log", 0.02},           {"local_volume", 0.1},   {"global_latency", 0.05},
@@ -27,6 +28,7 @@ constexpr std::size_t index(StepTerm term) {
 }
 
 /// A value and its derivatives by all parameters.
+/// Carried along with each value (forward differentiation): derived by hand, every new term would change all formulas.
 struct Dual {
   double value = 0;
   std::array<double, kNumTerms> slope{};
@@ -41,6 +43,7 @@ struct Dual {
 double log2_of(int n) {
   return std::log2(static_cast<double>(n));
 }
+// What a rank sends in a ring all-reduce, in units of the data: a reduce-scatter and an all-gather of (n - 1) / n each.
 double ring(int n) {
   return 2.0 * (n - 1) / n;
 }
@@ -52,6 +55,8 @@ class Evaluation {
 
   Dual step() const {
     const Dual computing = micro_batch();
+    // As in Pollux (Qiao et al., OSDI 2021): the last micro-batch overlaps with the all-reduce, to a degree that the
+    // exponent says; those before it only accumulate gradients, without communication.
     Dual result = norm(computing, all_reduce(), values_[index(StepTerm::overlap)], index(StepTerm::overlap));
     result.add(at_.accumulation, computing);
     term(result, StepTerm::overhead, 1);
@@ -61,12 +66,15 @@ class Evaluation {
     const double replica_rows = at_.rows_per_gpu * in_layer * stages;
     term(result, StepTerm::tensor_row, replica_rows * (in_layer - 1) / in_layer);
     term(result, StepTerm::stage_row, replica_rows * (stages - 1) / stages);
+    // Between stages of a replica on different nodes, activations cross the network.
     const int boundaries = std::max(at_.nodes / at_.replicas() - 1, 0);
     term(result, StepTerm::stage_node, replica_rows * boundaries / stages / at_.adapters);
     if (at_.unpaired) {
       term(result, StepTerm::unpaired, log2_of(1 + at_.max_per_node));
       term(result, StepTerm::unpaired_gpu, at_.gpus - 2);
     }
+    // Reading and decoding for all GPUs of a node share its cores and run ahead of the steps: the longer of the two
+    // counts, smoothly, as a fit needs derivatives.
     Dual input;
     term(input, StepTerm::input_row, at_.rows_per_gpu * at_.max_per_node * (1 + at_.accumulation));
     return norm(result, input, kSharpness);
@@ -86,6 +94,7 @@ class Evaluation {
     term(launching, StepTerm::launch_bound, 1);
     Dual result = norm(busy, launching, kSharpness);
     if (at_.gpus > 1) {
+      // All wait for the slowest of n. The expected maximum of n random times grows about with log n.
       const double doublings = log2_of(at_.gpus);
       const double alone = result.value;
       result.add(doublings * values_[index(StepTerm::straggler)], Dual(result));
@@ -96,6 +105,7 @@ class Evaluation {
 
   Dual all_reduce() const {
     Dual result;
+    // A rank holds a part of the parameters, and reduces it with the same part of the other replicas.
     const double bytes = at_.volume / (at_.tensor_parallel * at_.pipeline_stages);
     if (const int near = at_.replicas_per_node(); near > 1) {
       term(result, StepTerm::local_latency, 1);
@@ -106,6 +116,7 @@ class Evaluation {
       term(result, StepTerm::global_latency, 1);
       term(result, StepTerm::global_log, log2_of(far));
       term(result, StepTerm::global_volume, ring(far) * bytes);
+      // GPUs of a node that hold different parts have rings of their own, which share the node's adapters.
       const int groups = std::max(at_.max_per_node / at_.replicas_per_node(), 1);
       term(result, StepTerm::global_adapter, ring(far) * bytes * groups / at_.adapters);
       term(result, StepTerm::global_step, at_.replicas() - 2);
@@ -117,6 +128,7 @@ class Evaluation {
   static Dual norm(const Dual& a, const Dual& b, double p, std::size_t exponent = kNumTerms) {
     if (b.value <= 0) return a;
     if (a.value <= 0) return b;
+    // Relative to the larger of the two, so that no power overflows.
     const double ratio_a = std::pow(a.value / std::max(a.value, b.value), p);
     const double ratio_b = std::pow(b.value / std::max(a.value, b.value), p);
     const double sum = ratio_a + ratio_b;
@@ -125,6 +137,7 @@ class Evaluation {
     result.add(value * ratio_a / (sum * a.value), a);
     result.add(value * ratio_b / (sum * b.value), b);
     result.value = value;
+    // d ln(norm) / dp = (Σ share_i ln(x_i) - ln(norm)) / p, with share_i = x_i^p / Σ x^p.
     if (exponent < kNumTerms) {
       const double share = ratio_a / sum;
       const double logs = share * std::log(a.value) + (1 - share) * std::log(b.value);
@@ -158,6 +171,9 @@ double StepTimeModel::seconds(const StepPoint& at, std::span<const double> value
   return step.value;
 }
 
+// A parameter is free only where the observations differ in what it multiplies, and often enough to separate it from
+// the others of the same kind. The fit would otherwise divide one effect between two parameters arbitrarily, and
+// predict other points just as arbitrarily.
 std::vector<bool> StepTimeModel::identifiable(std::span<const StepObservation> observations) const {
   const auto count = [&](const auto& of) { return distinct(observations, of); };
   const std::size_t rows = count([](const StepPoint& at) { return at.rows_per_gpu; });
@@ -190,6 +206,8 @@ std::vector<bool> StepTimeModel::identifiable(std::span<const StepObservation> o
   return used;
 }
 
+// Starting values are shares of the mean step, by row or by byte: in the units of the observations, whatever these are.
+// Geometric means, as sizes cover orders of magnitude.
 std::vector<double> StepTimeModel::start(std::span<const StepObservation> observations) const {
   double seconds = 0;
   double rows = 0;
@@ -215,6 +233,7 @@ std::vector<double> StepTimeModel::start(std::span<const StepObservation> observ
 
 std::vector<StepTimeForm::Penalty> StepTimeModel::penalties(std::span<const double> values) const {
   std::vector<Penalty> result(2, Penalty{.gradient = std::vector<double>(kNumTerms, 0.0)});
+  // Where observations do not decide, the exponent goes to 1, a sum: no overlap is promised.
   result[0].residual = kOverlapPenalty * (values[index(StepTerm::overlap)] - 1);
   result[0].gradient[index(StepTerm::overlap)] = kOverlapPenalty;
   // Few nodes cannot tell a latency from one that grows with the ring, and the wrong choice errs a lot for many nodes.

@@ -31,6 +31,7 @@ void TaskRates::add(int ranks, std::span<const double> step_s) {
   const bool is_new = !model_.measured(here);
   for (const double seconds : step_s)
     model_.add({here, seconds});
+  // A fit is repeated on many resamples of the steps: too much work for each report.
   if (is_new || model_.is_due()) model_.refit();
 }
 
@@ -43,13 +44,16 @@ LearntRates TaskRates::on(const std::vector<int>& candidates) const {
   if (measured.empty()) return learnt;
   std::vector<RateRow> rows;
   for (const int ranks : candidates) {
+    // What was measured counts as it is; the model only fills the gaps.
     if (const std::optional<double> known = model_.measured(point(ranks))) {
       rows.push_back({ranks, 0, 1 / *known, 0});
       continue;
     }
     const Prediction predicted = model_.model()->predict(point(ranks));
     const bool is_far = ranks > kFarthest * measured.back() || ranks * kFarthest < measured.front();
+    // Explored step by step: what is too far off to be predicted is offered once something nearer has been measured.
     if (predicted.trust == Trust::refused && is_far) continue;
+    // One measured number cannot separate what scales from what does not.
     if (predicted.trust == Trust::refused || measured.size() == 1) learnt.unproven.insert(ranks);
     rows.push_back({ranks, 0, 1 / predicted.seconds, 0});
   }
@@ -60,6 +64,8 @@ LearntRates TaskRates::on(const std::vector<int>& candidates) const {
 StepPoint TaskRates::point(int ranks) const {
   StepPoint at;
   at.gpus = ranks;
+  // As if its range began with a node. One that begins elsewhere may reach into one node more, which is neglected:
+  // rates would else depend on places, and decisions only count ranks.
   at.nodes = (ranks + ranks_per_node_ - 1) / ranks_per_node_;
   at.max_per_node = std::min(ranks, ranks_per_node_);
   at.volume = volume_;

@@ -10,6 +10,8 @@ class Lanes {
  public:
   explicit Lanes(int num_gpus) : free_from_(static_cast<std::size_t>(num_gpus), 0.0) {}
 
+  // A schedule counts GPUs and does not name them. In one piece where a gap is large enough, so that a picture shows
+  // few bars; else in several, which always suffice as the count fits.
   void place(const TaskSchedule& schedule, std::size_t entry, std::vector<GpuBlock>& blocks) {
     int left = schedule[entry].gpus;
     const std::vector<GpuBlock> gaps = gaps_at(schedule[entry].start_s);
@@ -29,6 +31,7 @@ class Lanes {
   std::vector<GpuBlock> gaps_at(double seconds) const {
     std::vector<GpuBlock> gaps;
     for (std::size_t gpu = 0; gpu < free_from_.size(); ++gpu) {
+      // Exact, as an end and the start that follows it have the same bits (schedule_of()).
       if (free_from_[gpu] > seconds) continue;
       const bool continues = !gaps.empty() && gaps.back().first + gaps.back().count == static_cast<int>(gpu);
       if (!continues) gaps.push_back({0, static_cast<int>(gpu), 0});

@@ -41,6 +41,7 @@ void check_rates(const RateTable& table, const PlanTaskOptions& task) {
 
 std::vector<AllocationTask> read_tasks(const PlanOptions& options) {
   std::vector<AllocationTask> tasks;
+  // Machines of several sizes all have one node; of several nodes there is one machine alone (read_machines()).
   const bool is_one_node = options.machines.front().nodes == 1;
   const PlacementUse placements = is_one_node ? PlacementUse::ignored : PlacementUse::bound;
   for (const PlanTaskOptions& task : options.tasks) {
@@ -110,6 +111,7 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
 
 /// \throws DataError or UsageError that says why there is no plan for any machine
 [[noreturn]] void refuse(const PlanOptions& options, const std::vector<Plan>& plans) {
+  // What cannot run on the largest machine can run on none.
   const auto largest = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
     return a.problem.machine.gpus() < b.problem.machine.gpus();
   });

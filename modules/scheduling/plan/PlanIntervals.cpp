@@ -30,6 +30,8 @@ class DrawnRate {
   double factor() const { return factor_; }
 
   void draw(Random& random) {
+    // Log-normal with a width for each side, so that 95 % of draws are in the interval of the rate. Drawn before the
+    // check, which keeps the numbers of the other rates the same whether this one has an interval or not.
     const double normal = random.normal() / kNormalQuantile;
     if (!interval_) return;
     const double width = normal < 0 ? rate_ / interval_->low : interval_->high / rate_;
@@ -92,11 +94,15 @@ class PlanDraws {
   }
 
  private:
+  // One draw for all entries with the same choice: they share the measurement, so that its error does not average out
+  // over phases.
   const DrawnRate* rate_of(std::size_t task, const Choice& choice) {
     const std::tuple key{task, choice.gpus, choice.nodes};
     return &rates_.try_emplace(key, problem_.tasks[task], choice).first->second;
   }
 
+  // A draw keeps the order of the schedule and not its times: an entry begins when the entries before it, of its task
+  // and on its GPUs, have ended, however long they take.
   void find_predecessors() {
     predecessors_.resize(schedule_.size());
     std::map<std::size_t, std::size_t> latest;  // entry by task
@@ -157,6 +163,7 @@ class PlanDraws {
                                         : rate / (weight * best_[i]->rate() * best_[i]->factor());
     }
     const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
+    // A sum hands on NaN, from a rate without an interval; a minimum may not, as comparisons with NaN are false.
     if (std::isnan(sum) || problem_.objective == Objective::weighted_throughput) return sum;
     return *std::min_element(of_tasks.begin(), of_tasks.end());
   }

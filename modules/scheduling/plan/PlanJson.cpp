@@ -13,6 +13,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// null for what does not exist.
+/// JSON has neither infinity, the end of a task without known work, nor NaN.
 ordered_json number(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }

@@ -99,6 +99,7 @@ class Chart {
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#FFFFFF\" "
         "stroke-width=\"0.8\"><title>{}</title></rect>\n",
         x, y, width, height, colour, escaped(fmt::format("{}: {}, {}", name, counted(entry.gpus, "GPU"), when(block))));
+    // A bar too small for its name still has it in its title, which browsers show at the pointer, and in the legend.
     if (width > kCharacter * static_cast<double>(name.size()) + 6 && height > 14)
       out += text(x + 5, y + height / 2 + 5, name, fmt::format(" fill=\"{}\"", ink));
     return out;
@@ -131,6 +132,7 @@ std::string legend(const AllocationProblem& problem, double& y) {
 
 }  // namespace
 
+// By the first lines as plan_svg() writes them: a picture of another origin under that name is not overwritten.
 bool is_plan_svg(const std::string& path) {
   return content_says(path, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kFirstLines);
 }

@@ -76,6 +76,7 @@ std::string search_text(SearchEnd search) {
 
 std::string bound_text(const Plan& plan) {
   const Allocation& found = *plan.allocation;
+  // Smaller ones come from rounding.
   constexpr double kNoGap = 1e-6;
   if (found.gap() < kNoGap) return "optimal";
   const Objective objective = plan.problem.objective;

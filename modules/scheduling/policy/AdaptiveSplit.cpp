@@ -21,6 +21,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 AllocationProblem problem_of(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
   AllocationProblem problem;
   problem.objective = objective;
+  // Learnt rates are by number of ranks alone (TaskRates::point() places them), so that one node is enough.
   problem.machine = {1, num_ranks};
   for (const TaskView& task : tasks)
     problem.tasks.push_back({task.name, task.rates, task.steps_left, task.weight});
@@ -39,6 +40,7 @@ std::optional<std::vector<int>> best_ranks(const AdaptiveOptions& options, const
   const std::optional<Allocation> best = allocate_soon(options, tasks, num_ranks);
   if (!best) return std::nullopt;
   std::vector<int> ranks(tasks.size());
+  // Only the beginning counts: when it ends, more has been measured and the rest is decided again.
   for (const ScheduleEntry& entry : best->schedule)
     if (entry.start_s == 0) ranks[entry.task] = entry.gpus;
   return ranks;
@@ -139,7 +141,9 @@ SplitDecision KnownTasks::judged(const std::vector<int>& ranks) const {
   const double kept = value_of_keeping(options_, tasks_, present_ranks(tasks_), num_ranks_).value_or(worst());
   double changed = value_of_keeping(options_, tasks_, ranks, num_ranks_).value_or(worst());
   const std::string exploration = explored(tasks_, ranks);
+  // A trial that disappoints costs the way back, too.
   const double cost = cost_(ranks) * (exploration.empty() ? 1 : 2);
+  // Moves delay all ends. Rates lose the moves' share of the time until the next end, when ranks are divided again.
   if (is_about_time(options_.objective))
     changed += cost;
   else if (const double horizon = first_end(tasks_, ranks); std::isfinite(horizon))
@@ -169,6 +173,7 @@ SplitDecision KnownTasks::decide() const {
   if (is_maximised(options_.objective) && value_of_keeping(options_, tasks_, *best, num_ranks_).value_or(0) <= 0)
     return in_turn(keep);
   SplitDecision change = best_change(*best);
+  // Predictions err by some percent: without a threshold, tasks would move between splits that are equally good.
   if (change.gain >= options_.min_gain) return change;
   if (keep.is_change(tasks_)) return keep;
   keep.gain = change.gain;
@@ -181,6 +186,7 @@ SplitDecision KnownTasks::decide() const {
 
 SplitDecision decide_adaptively(const AdaptiveOptions& options, const std::vector<TaskView>& tasks,
                                 const Layout& layout) {
+  // First, as nothing can be predicted of splits with a task that has no rate at all.
   SplitDecision decision = decide_measurement(tasks, layout);
   if (decision.is_change(tasks)) {
     fill_waiting(tasks, layout.num_gpus, decision.ranks);
@@ -221,12 +227,15 @@ std::optional<double> value_of_keeping(const AdaptiveOptions& options, const std
       split.push_back({ranks[i], 0, rate_on(tasks[i], ranks[i])});
     return value_of(problem_of(options.objective, tasks, num_ranks), split);
   }
+  // No split is kept to the end: it lasts until its first task ends, and the best for what is left follows. In an
+  // average completion the tasks that are left count with their share of the weights, and all wait for this first part.
   const double end_s = first_end(tasks, ranks);
   if (!std::isfinite(end_s)) return std::nullopt;
   std::vector<TaskView> rest;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     TaskView task = tasks[i];
     task.steps_left -= end_s * rate_on(task, ranks[i]);
+    // The task that ends here has nothing left but what rounding leaves.
     if (task.steps_left > 1e-9 * tasks[i].steps_left) rest.push_back(task);
   }
   const std::optional<double> then = best_value(options, rest, num_ranks);

@@ -2,6 +2,8 @@
 
 namespace multicard {
 
+// Without preemption: jobs that run keep their GPUs. Without backfilling the first job that does not fit holds up all
+// later ones, as small jobs could otherwise overtake it for ever.
 Decision FifoPolicy::decide(double /*now*/, const ActiveTasks& tasks) {
   std::vector<int> counts(tasks.size(), 0);
   int left = cluster_.gpus();

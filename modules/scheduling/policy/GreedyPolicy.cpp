@@ -23,6 +23,7 @@ ConcaveHull GreedyPolicy::curve(const TaskView& task) {
   double alone_s = 0;
   for (const int gpus : counts_of(*task.model)) {
     double seconds = task.model->remaining_seconds(gpus, task.epoch, task.progress);
+    // Of the fewest GPUs that it can use, as if it scaled perfectly from one to those.
     if (alone_s == 0) alone_s = seconds * gpus;
     if (gpus != present) seconds += restart_s_;
     const double value = alone_s / seconds / std::sqrt(alone_s + restart_s_);

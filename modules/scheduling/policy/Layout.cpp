@@ -33,6 +33,7 @@ std::vector<RankRange> closed_up(const std::vector<int>& counts, const std::vect
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const bool ran_a = before[a].count > 0, ran_b = before[b].count > 0;
+    // Those that run keep their order, so that none has to pass another; new ones follow.
     if (ran_a != ran_b) return ran_a;
     return ran_a && before[a].first < before[b].first;
   });
@@ -84,6 +85,8 @@ RankRange range_of(const Placement& placement, int ranks_per_node) {
   return {placement.front().node * ranks_per_node + placement.front().first, gpus_of(placement)};
 }
 
+// A move costs its task seconds, so ranges whose count stays are kept; of the others the largest choose first, as gaps
+// for them are rarest. Where gaps are too small, all close up: many moves, but always possible.
 std::vector<RankRange> lay_out(const std::vector<int>& counts, const std::vector<RankRange>& before, int num_ranks) {
   if (std::accumulate(counts.begin(), counts.end(), 0) > num_ranks)
     throw std::logic_error("more ranks are given to tasks than there are");

@@ -15,6 +15,7 @@ int ceil_ratio(int a, int b) {
 LocalBatch split_batch(int batch, int gpus, const BatchLimits& limits, SingleGpuAccumulation single) {
   LocalBatch split;
   const int local = ceil_ratio(batch, gpus);
+  // Counts micro-batches before the last one, which is the one that synchronises.
   split.accumulation = ceil_ratio(local, limits.largest_local) - 1;
   if (gpus == 1 && (single == SingleGpuAccumulation::always || batch > limits.first))
     split.accumulation = std::max(split.accumulation, 1);

@@ -11,6 +11,7 @@ const std::vector<MaxMinPolicy::Level>& MaxMinPolicy::levels(const TaskView& tas
   if (!levels.empty()) return levels;
   for (const int gpus : usable_counts(*task.model, cluster_)) {
     const double speed = 1 / task.model->remaining_seconds(gpus, 0, 0);
+    // More GPUs that are slower serve no purpose, and shares must rise from level to level.
     if (levels.empty() || speed > levels.back().share) levels.push_back({gpus, speed});
   }
   for (Level& level : levels)
@@ -18,6 +19,8 @@ const std::vector<MaxMinPolicy::Level>& MaxMinPolicy::levels(const TaskView& tas
   return levels;
 }
 
+// Water-filling: the job with the least share of its best speed gets its next level, until no level fits. Of equal
+// shares, the job that was served least comes first.
 Decision MaxMinPolicy::decide(double /*now*/, const ActiveTasks& tasks) {
   const std::vector<std::size_t> order = least_served_first(tasks);
   // Share of the best speed, place in the order, level that comes next.

@@ -17,6 +17,7 @@ SplitDecision measure_waiting(const std::vector<TaskView>& tasks, const Layout& 
   const auto waits = [](const TaskView& task) { return task.is_unknown() && task.ranks() == 0; };
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!waits(tasks[i])) continue;
+    // Of a task that was never measured, nothing speaks for more or for less than an equal share.
     const int share = std::max(equal_share(i, tasks.size(), layout.num_gpus), tasks[i].min_ranks);
     const int ranks = usable_within(tasks[i], std::min(share, left));
     if (ranks == 0) break;

@@ -23,6 +23,7 @@ double gain_of(const TaskView& task, int gpus) {
 
 }  // namespace
 
+// Greedy by marginal gain, as published. A job whose next GPU gains nothing gets no more, even where two more would.
 std::vector<int> OptimusPolicy::counts(const ActiveTasks& tasks) const {
   std::vector<int> counts(tasks.size(), 0);
   int left = cluster_.gpus();

@@ -16,6 +16,8 @@ double PolluxPolicy::goodput(const TaskView& task, int gpus) const {
   return task.model->update_gain(batch.global(gpus), task.epoch) / task.model->update_seconds(placement, batch);
 }
 
+// The harmonic mean of speed-ups is largest where the sum of their inverses is smallest. As a sum of one term a job, it
+// can be divided by hulls; the term of a job without GPUs is large, but finite.
 ConcaveHull PolluxPolicy::curve(const TaskView& task, double now, int equal_share) {
   const int present = task.ranks();
   int& most_held = most_held_[task.name];
@@ -25,6 +27,7 @@ ConcaveHull PolluxPolicy::curve(const TaskView& task, double now, int equal_shar
   const double share = goodput(task, std::min(equal_share, task.model->most_gpus()));
   ConcaveHull curve(-1 / kLeastSpeedUp);
   for (const int gpus : usable_counts(*task.model, cluster_)) {
+    // As published: a model of its throughput is not trusted beyond twice of what it has seen.
     if (gpus > std::max(2 * most_held, 1)) break;
     const double speed_up = goodput(task, gpus) / share * (gpus == present || present == 0 ? 1 : change);
     curve.add({gpus, -1 / std::max(speed_up, kLeastSpeedUp)});

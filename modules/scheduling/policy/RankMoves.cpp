@@ -27,6 +27,8 @@ std::vector<RankMove> moves_in_turn(std::vector<RankRange> before, const std::ve
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < after.size(); ++i)
     if (before[i] != after[i]) open.push_back(i);
+  // In a cycle of tasks that wait for each other's ranks, one gives up its own and waits without any. As a task does so
+  // at most once, this ends.
   while (!open.empty()) {
     const auto next = std::ranges::find_if(open, [&](std::size_t task) { return is_free(after[task], before, task); });
     if (next != open.end()) {

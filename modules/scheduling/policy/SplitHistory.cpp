@@ -10,6 +10,8 @@ constexpr double kLeastGain = 0.025;  ///< that is doubled
 constexpr double kMostGain = 0.5;
 }  // namespace
 
+// The same change a second time shows that decisions alternate: each prediction is corrected when its split runs. Every
+// repeat doubles the gain that the next change needs, until the tasks are others.
 void SplitHistory::note(const std::vector<TaskView>& tasks) {
   std::vector<std::string> names;
   names.reserve(tasks.size());

@@ -54,6 +54,8 @@ std::vector<int> given_in_order(const std::vector<TaskView>& tasks, const std::v
   return ranks;
 }
 
+// The first tasks get one rank more each where the division leaves a rest. With more tasks than ranks each share is one
+// rank, and the later tasks find none left.
 int equal_share(std::size_t index, std::size_t number, int num_ranks) {
   const int tasks = std::clamp(static_cast<int>(number), 1, num_ranks);
   return num_ranks / tasks + (static_cast<int>(index) < num_ranks % tasks ? 1 : 0);
@@ -83,8 +85,10 @@ double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>&
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (after[i] == before[i]) continue;
     moves += tasks[i].move_s;
+    // Saved before the moves, all at the same time, so that the longest counts.
     if (tasks[i].ranks() > 0 && !tasks[i].proven_on.contains(ranks[i])) saving = std::max(saving, tasks[i].save_s);
   }
+  // In turn, every task waits for all moves; at once, each for its own, of which the mean over the tasks counts.
   return layout.moves == MoveOrder::in_turn ? saving + moves : moves / static_cast<double>(tasks.size());
 }
 

@@ -18,6 +18,7 @@ Decision TiresiasPolicy::decide(double /*now*/, const ActiveTasks& tasks) {
   std::vector<Seen*> seen;
   for (const TaskView* task : tasks) {
     Seen& state = *seen.emplace_back(&seen_[task->name]);
+    // The state is that of the last decision, so this counts the round that has just ended, restarts included.
     if (state.is_running) state.executed_s += round_s_;
     const double service = state.executed_s * task->requested;
     if (state.demotion == 0 && state.is_running && service >= kFirstQueueService) state.demotion = ++num_demotions_;
@@ -30,6 +31,7 @@ Decision TiresiasPolicy::decide(double /*now*/, const ActiveTasks& tasks) {
   std::vector<Placement> places(tasks.size());
   FreeGpus free(cluster_);
   int left = cluster_.gpus();
+  // Who runs is decided first, and those that ran before keep their places; then the new ones choose theirs.
   for (const std::size_t i : order) {
     seen[i]->is_running = tasks[i]->requested <= left;
     if (!seen[i]->is_running) continue;

@@ -71,12 +71,16 @@ void LinearInterpolation::triangulate() {
     flat.insert(flat.end(), point.begin(), point.end());
   const auto hull = std::make_unique<Hull>();
   qhT* qh = &hull->state;
+  // As scipy.spatial.Delaunay calls it: d triangulates, Qbb scales the lifted coordinate, Qc keeps coplanar points, Qz
+  // adds a point at infinity, Q12 accepts wide facets, Qt splits facets into simplices. Other options give other
+  // simplices, and so other step times between the measured ones.
   char command[] = "qhull d Qbb Qc Qz Q12 Qt";
   const int failed =
       qh_new_qhull(qh, 3, static_cast<int>(points_.size()), flat.data(), False, command, nullptr, hull->messages);
   if (failed != 0)
     throw DataError("measured step times cannot be interpolated", "their points have no Delaunay triangulation",
                     "Measure at more counts of nodes, GPUs and batch sizes.");
+  // The planes below are those of the scaled paraboloid (Qbb): height() must lift points in the same way.
   if (qh->SCALElast) {
     paraboloid_scale_ = qh->last_newhigh / (qh->last_high - qh->last_low);
     paraboloid_shift_ = -qh->last_low * paraboloid_scale_;
@@ -84,6 +88,7 @@ void LinearInterpolation::triangulate() {
   std::vector<int> numbers(qh->facet_id, kNone);
   int number = 0;
   for (const facetT* facet = qh->facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next)
+    // The lower side of the lifted hull is the triangulation; the other side is that of the furthest points.
     if (facet->upperdelaunay == qh->UPPERdelaunay) numbers[facet->id] = number++;
   for (const facetT* facet = qh->facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
     if (facet->upperdelaunay != qh->UPPERdelaunay) continue;
@@ -97,6 +102,8 @@ void LinearInterpolation::triangulate() {
   }
 }
 
+// Cofactors divided by the determinant. A simplex counts as flat by its condition in the 1-norm, which is the same for
+// small and large ones of one shape.
 void LinearInterpolation::invert(Simplex& simplex) const {
   std::array<SpacePoint, 3> edges{};  // columns: from the last vertex to the others
   const SpacePoint& last = points_[static_cast<std::size_t>(simplex.vertices[3])];
@@ -175,6 +182,7 @@ int LinearInterpolation::near(const SpacePoint& point) const {
 /// From near() across faces that the point is beyond, to the simplex that holds it.
 int LinearInterpolation::walk(const SpacePoint& point) const {
   int at = near(point);
+  // Rounding can lead the walk in circles: after this number of steps all simplices are tried.
   for (std::size_t step = 0; step < 1 + simplices_.size() / 4; ++step) {
     const Simplex& simplex = simplices_[static_cast<std::size_t>(at)];
     if (simplex.is_flat) return search_all(point);

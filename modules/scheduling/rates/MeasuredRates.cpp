@@ -25,6 +25,7 @@ std::optional<double> step_rate(const RunData& run, std::size_t step) {
   const auto seconds = run.times.find("step");
   const auto samples = run.counts.find("samples");
   if (seconds == run.times.end() || samples == run.counts.end()) return std::nullopt;
+  // A step is over when its slowest rank is, and has then done the samples of all.
   double longest = 0, sum = 0;
   for (std::size_t rank = 0; rank < seconds->second.ranks; ++rank) {
     const double own = seconds->second.at(rank, step);
@@ -45,6 +46,7 @@ std::optional<Estimate> rate_of(const RunData& run) {
     if (!is_warm_up(run.summary, run.first_step, step)) after_warm_up.push_back(*rate);
   }
   if (all.empty()) return std::nullopt;
+  // A short run may consist of its warm-up alone.
   return estimate_of_steps(after_warm_up.empty() ? all : after_warm_up);
 }
 
@@ -74,6 +76,7 @@ RateTable read_measured_rates(const std::string& path) {
     const auto deck = run.summary.text.find("deck");
     Repeats& repeats = variants[{run.ranks, deck == run.summary.text.end() ? std::string() : deck->second}];
     repeats.rates.push_back(*rate);
+    // A plan must fit in every run, so the most of any repeat counts.
     repeats.memory_gb = std::max(repeats.memory_gb, memory_of(run));
   }
   if (variants.empty())

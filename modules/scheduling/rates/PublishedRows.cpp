@@ -14,6 +14,7 @@ constexpr int kLargestBatch = 1'000'000'000;
 PolluxRow pollux_row(const CsvTable& table, std::size_t row, double least_step_s, NodesColumn nodes) {
   PolluxRow found;
   if (table.has("placement")) {
+    // GPUs of one node after another, a digit each: "44" is two nodes with 4.
     found.placement = table.digits(row, "placement", "node");
     found.gpus = std::accumulate(found.placement.begin(), found.placement.end(), 0);
     found.nodes = static_cast<int>(found.placement.size());

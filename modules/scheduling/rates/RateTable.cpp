@@ -26,6 +26,7 @@ std::vector<Choice> RateTable::usable(const Machine& machine) const {
   std::vector<Choice> choices;
   for (const RateRow& row : rows_) {
     if (row.gpus < 1 || !(row.rate > 0) || row.memory_gb > machine.memory_gb || !exists_on(row, machine)) continue;
+    // Rows are sorted, so those of the same GPUs and nodes are neighbours: the fastest of them counts.
     if (choices.empty() || choices.back().gpus != row.gpus || choices.back().nodes != row.nodes)
       choices.push_back({row.gpus, row.nodes, row.rate});
     choices.back().rate = std::max(choices.back().rate, row.rate);

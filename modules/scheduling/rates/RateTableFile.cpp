@@ -36,6 +36,7 @@ std::optional<Interval> interval_of(const CsvTable& csv, std::size_t row, double
   const Interval interval{csv.number(row, "rate_low", 0, kLargest), csv.number(row, "rate_high", 0, kLargest)};
   if (interval.low > rate) throw csv.wrong(row, "rate_low", "above the rate");
   if (interval.high < rate) throw csv.wrong(row, "rate_high", "below the rate");
+  // From 0 it would be infinitely wide, as a factor.
   return interval.low > 0 ? std::optional(interval) : std::nullopt;
 }
 
@@ -55,6 +56,7 @@ std::vector<RateRow> own_rows(const CsvTable& csv) {
   return rows;
 }
 
+// Rates are in steps a second. Rows of plans that did not fit into memory have the time 0, and so no rate.
 std::vector<RateRow> rubick_rows(const CsvTable& csv, PlacementUse placements) {
   std::vector<RateRow> rows;
   for (std::size_t i = 0; i < csv.num_rows(); ++i) {
@@ -65,6 +67,7 @@ std::vector<RateRow> rubick_rows(const CsvTable& csv, PlacementUse placements) {
   return rows;
 }
 
+// A row for each global batch, a column for each number of GPUs, which is the column's name.
 std::vector<RateRow> elasticflow_rows(const CsvTable& csv, std::optional<int> batch) {
   std::size_t row = 0;
   while (batch && row < csv.num_rows() && csv.whole(row, "global_batch_size", 1, kMostGpus) != *batch)

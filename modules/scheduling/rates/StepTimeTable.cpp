@@ -26,6 +26,8 @@ int num_gpus(const GpuPlacement& placement) {
   return std::accumulate(placement.begin(), placement.end(), 0);
 }
 
+// An all-reduce runs along a ring of nodes, which has no beginning: rotations of a placement are the same placement,
+// and the first one in lexicographic order stands for all.
 GpuPlacement normalised(const GpuPlacement& placement) {
   GpuPlacement ring;
   std::copy_if(placement.begin(), placement.end(), std::back_inserter(ring), [](int gpus) { return gpus > 0; });
@@ -90,6 +92,7 @@ void StepTimeTable::read_placements(const std::string& path) {
 
 std::optional<StepTime> StepTimeTable::at(const GpuPlacement& placement, int local_batch) const {
   std::pair<GpuPlacement, int> key(normalised(placement), local_batch);
+  // A replay asks for the same steps again and again.
   const auto found = kept_.find(key);
   if (found != kept_.end()) return found->second;
   const std::optional<StepTime> time = compute(key.first, local_batch);
@@ -98,6 +101,7 @@ std::optional<StepTime> StepTimeTable::at(const GpuPlacement& placement, int loc
 }
 
 std::optional<StepTime> StepTimeTable::compute(const GpuPlacement& ring, int local_batch) const {
+  // A placement that was measured is interpolated over batches alone; others over nodes, GPUs and batches.
   const auto found = measured_.find(ring);
   if (found == measured_.end()) {
     const double nodes = std::min(static_cast<int>(ring.size()), kMostNodes);

@@ -49,6 +49,7 @@ Application::Application(const std::string& folder)
 double Application::update_seconds(const GpuPlacement& placement, const LocalBatch& batch) const {
   const std::optional<StepTime> time = times_.at(placement, batch.rows);
   if (!time) return std::numeric_limits<double>::infinity();
+  // The step as measured synchronises once; micro-batches that only accumulate do not.
   return time->step + (time->step - time->sync) * batch.accumulation;
 }
 

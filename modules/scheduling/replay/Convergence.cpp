@@ -45,6 +45,7 @@ Convergence::Convergence(const std::string& folder, int num_epochs) : num_epochs
   if (runs_.empty()) throw DataError(folder + " has no validation-BATCH.csv", "", "Name the folder of an application.");
   progress_.push_back(0);
   for (int epoch = 0; epoch < num_epochs; ++epoch) {
+    // A job may change its batch during an epoch, so an epoch must end at one progress for all batches.
     double least = runs_.begin()->second[static_cast<std::size_t>(epoch)].progress;
     for (const auto& [batch, rows] : runs_)
       least = std::min(least, rows[static_cast<std::size_t>(epoch)].progress);
@@ -59,6 +60,7 @@ double Convergence::progress_at(int epoch) const {
 template <class F>
 double Convergence::between(int batch, int epoch, F value) const {
   const auto row = static_cast<std::size_t>(epoch);
+  // Both neighbours exist: batches stay between the smallest and the largest one (BatchLimits).
   const auto above = runs_.lower_bound(batch);
   if (above->first == batch) return value(above->second[row]);
   const auto below = std::prev(above);

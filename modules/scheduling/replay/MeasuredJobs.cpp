@@ -23,6 +23,7 @@ MeasuredJobs::Known& MeasuredJobs::known_of(ReplayJob& job) {
   view.max_ranks = usable.empty() ? 0 : usable.back();
   view.min_ranks = usable.empty() ? 1 : usable.front();
   view.move_s = restart_s_;
+  // At least a row for each rank, as TaskRates divides the batch; models without batches have no other.
   int batch = view.max_ranks;
   double updates = 0;
   if (!usable.empty()) {
@@ -47,6 +48,7 @@ void MeasuredJobs::observe(ReplayJob& job) {
     view.proven_on = known.rates.has_run_on();
   }
   const double left = updates_left(job.model(), known.usable.front(), view.epoch, view.progress);
+  // Blind, a job is expected to need as much as it has had, at any age.
   view.steps_left = std::max(1.0, work_ == RemainingWork::known ? left : known.all_updates - left);
 }
 

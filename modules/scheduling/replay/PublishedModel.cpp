@@ -34,6 +34,7 @@ double PublishedModel::predicted_seconds(int gpus) const {
 
 double PublishedModel::remaining_updates(int epoch) const {
   const int last = num_epochs() - 1;
+  // Updates are known at the ends of epochs alone. Without any left, a job in its last epoch would be worth no GPUs.
   if (epoch >= last) return 1;
   const Convergence& convergence = application_->convergence();
   return convergence.updates_after(batch_, last) - convergence.updates_after(batch_, epoch);
@@ -45,6 +46,7 @@ const std::vector<double>& PublishedModel::seconds_to_end(int gpus) const {
   if (!seconds.empty()) return seconds;
   const GpuPlacement placement = dense_placement(gpus, gpus_per_node_);
   seconds.assign(static_cast<std::size_t>(num_epochs()) + 1, 0);
+  // From the end, as each entry is the one after it plus an epoch. Restarts and changes of GPUs are not foreseen.
   for (int epoch = num_epochs() - 1; epoch >= 0; --epoch) {
     const LocalBatch split = batch(placement, epoch);
     const double speed = update_gain(split.global(gpus), epoch) / update_seconds(placement, split);
@@ -97,6 +99,7 @@ std::vector<LocalBatch> candidate_batches(int gpus, const BatchLimits& limits) {
   const double first = std::max(limits.first, limits.smallest_local * gpus);
   std::vector<LocalBatch> candidates;
   for (int i = 0; i < kNumCandidates; ++i) {
+    // Geometric, as published. Rounded up, but for a power that rounding put just above a whole number.
     const double batch = first * std::pow(limits.largest / first, i / (kNumCandidates - 1.0));
     const LocalBatch split = split_batch(static_cast<int>(std::ceil(batch - 1e-8)), gpus, limits);
     if (split.rows < limits.smallest_local || (!candidates.empty() && split == candidates.back())) continue;

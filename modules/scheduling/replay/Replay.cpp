@@ -98,6 +98,7 @@ std::vector<JobOutcome> replay_jobs(const ReplayOptions& options, ReplayPolicy p
 std::vector<ReplaySummary> replay(const ReplayOptions& options) {
   std::vector<ReplaySummary> summaries;
   for (const ReplayPolicy policy : options.policies) {
+    // Once for each policy: models depend on what the policy may choose, and a replay uses its jobs up.
     Workload workload = read_workload(options, freedom_under(policy));
     if (summaries.empty()) warn_of_left_out(workload, options.workload);  // the same under all policies
     summaries.push_back(summary_of(policy, outcomes_of(std::move(workload), options, policy)));

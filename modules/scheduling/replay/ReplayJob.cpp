@@ -43,6 +43,8 @@ void ReplayJob::allocate(Placement placement, double restart_s) {
   has_started_ = true;
 }
 
+// Epochs end at whole seconds after the time at which they were continued, as in the published simulator, whose results
+// this must reproduce. A restart occupies the GPUs, so that it counts as service.
 void ReplayJob::advance(double now, double seconds) {
   if (ring_.empty() || completion_s_) return;
   const int gpus = view_.ranks();

@@ -51,6 +51,7 @@ ReplayOptions read_replay_options(Section& replay) {
   options.workload = path_or_reject(replay, "workload");
   options.traces = path_or_reject(replay, "traces");
   options.policies = read_policies(replay, options.layout);
+  // The cluster of Rubick's publication.
   if (options.layout == ReplayLayout::rubick) options.cluster = {8, 8};
   options.cluster.nodes = replay.get_in_range("nodes", options.cluster.nodes, 1, kMostNodes);
   options.cluster.gpus_per_node =

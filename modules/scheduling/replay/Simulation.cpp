@@ -54,6 +54,7 @@ void decide(double now, Running& active, SchedulingPolicy& policy, double restar
     is_any_running = is_any_running || !placement.empty();
     if (placement != active[i]->view().placement) active[i]->allocate(std::move(placement), restart_s);
   }
+  // Nothing holds GPUs, and a policy that gives none to these jobs would not do so in later rounds either.
   if (!is_any_running)
     throw DataError(fmt::format("job {} can never run", active.front()->view().name),
                     fmt::format("it asks for {}", active.front()->view().requested), "Replay it on a larger machine.");
@@ -61,6 +62,8 @@ void decide(double now, Running& active, SchedulingPolicy& policy, double restar
 
 }  // namespace
 
+// One round: jobs run, those that ended leave, those that were submitted meanwhile come, and the policy decides. A job
+// thus waits for the end of the round in which it is submitted, also on an idle machine.
 std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy, const Machine& cluster,
                                  const RoundTimes& times, MeasuredJobs* measured) {
   RoundLimit limit(cluster);

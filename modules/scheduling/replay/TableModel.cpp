@@ -4,6 +4,7 @@
 
 namespace multicard {
 
+// A table has rates and no batches: the whole job is one epoch, whose progress is work.
 LocalBatch TableModel::batch(const GpuPlacement& /*placement*/, int /*epoch*/) const {
   return {};
 }

@@ -102,6 +102,7 @@ class RubickReader {
     std::map<int, std::pair<int, double>> best;  // nodes, seconds
     for (const RubickRow& row : measured(application)) {
       if (freedom_ == JobFreedom::none && row.plan != plan) continue;
+      // Compared nodes first: fewer nodes win, and on as many nodes the shorter step.
       const std::pair found(static_cast<int>(row.placement.size()), row.step_s);
       const auto [at, is_new] = best.emplace(row.gpus, found);
       if (!is_new) at->second = std::min(at->second, found);

@@ -53,6 +53,8 @@ TaskSchedule sequence(const AllocationProblem& problem) {
 std::optional<Allocation> allocate_in_time(const AllocationProblem& problem, const std::optional<Split>& split,
                                            const std::optional<Split>& equal, SearchBudget& budget) {
   if (!can_all_run(problem)) return std::nullopt;
+  // The simpler a candidate is, the earlier it comes: of equally good ones the first stays, with the fewest changes of
+  // GPUs.
   Candidates candidates(problem);
   if (split) candidates.add(schedule_of(problem, *split));
   if (equal) candidates.add(schedule_of(problem, *equal));

@@ -18,12 +18,15 @@ struct Step {
 
 void ConcaveHull::add(const Utility& utility) {
   if (utility.value <= corners_.back().value) return;
+  // A corner that the line from the one before it to the new one passes above is not of the hull.
   while (corners_.size() > 1 &&
          slope(corners_[corners_.size() - 2], corners_.back()) <= slope(corners_.back(), utility))
     corners_.pop_back();
   corners_.push_back(utility);
 }
 
+// Steps in the order of their slopes are the optimum of concave curves, as long as they fit. One that does not ends its
+// own task; smaller steps of others may still fit.
 std::vector<int> divide_gpus(const std::vector<ConcaveHull>& hulls, int num_gpus) {
   std::priority_queue<Step> steps;
   const auto offer = [&](std::size_t task, std::size_t next) {

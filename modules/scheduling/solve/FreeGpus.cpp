@@ -32,6 +32,8 @@ Placement FreeGpus::take_widest(int gpus) {
   return taken;
 }
 
+// On the node that holds all of them and has the least left over, which keeps large gaps; where none does, all of the
+// emptiest node and the rest in the same way.
 Placement FreeGpus::take_tightest(int gpus) {
   Placement taken;
   while (gpus > 0) {

@@ -43,6 +43,7 @@ HullSplit::Found HullSplit::best(std::size_t first, int gpus) const {
     const std::vector<Utility>& corners = hulls_[step.task].corners();
     const Utility &from = corners[step.corner - 1], &to = corners[step.corner];
     if (to.gpus - from.gpus > left) {
+      // The relaxation ends here, with a fraction of this step; the split continues with smaller ones.
       if (found.bound < 0) found.bound = found.worth + step.worth_per_gpu * left;
       is_full[step.task] = 1;
       continue;

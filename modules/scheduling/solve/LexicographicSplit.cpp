@@ -14,6 +14,7 @@ constexpr std::int64_t kOperationsPerTask = 20;  ///< of a call
 
 using Indices = std::vector<std::size_t>;
 
+// Limits are ranks of costs among all costs: whole numbers, so that a bisection over them ends, and is exact.
 class Levels {
  public:
   Levels(const CostRanks& ranks, const std::vector<int>& kinds, const Fitting& fitting, const FewestGpus& fewest,
@@ -86,6 +87,8 @@ class Levels {
     while (std::find(state.is_settled.begin(), state.is_settled.end(), 0) != state.is_settled.end()) {
       const int limit = lower_limits(state);
       std::vector<State> next = smallest_sets(state, limit);
+      // Which tasks stay at the limit decides what is left to the others: each of the smallest sets is followed to its
+      // end.
       if (next.size() > 1 && may_compare()) return best_of(next);
       state = std::move(next.front());
     }

@@ -40,6 +40,8 @@ RateTable filled(const RateTable& table, const Machine& machine) {
     const int end = next == rates.end() ? machine.gpus() + 1 : next->first;
     for (int gpus = at->first + 1; gpus < end; ++gpus) {
       if (is_measured(table, gpus)) continue;
+      // As much as can be hoped for: perfect scaling from the next smaller count, but no more than the faster
+      // neighbour. What does not improve the plan at such a rate need not be measured.
       double rate = at->second * gpus / at->first;
       if (next != rates.end()) rate = std::min(rate, std::max(at->second, next->second));
       const int nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;

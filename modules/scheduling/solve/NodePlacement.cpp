@@ -20,6 +20,7 @@ class Search {
       : split_(split), num_nodes_(machine.nodes), free_(machine), placement_(split.size()) {
     for (std::size_t task = 0; task < split.size(); ++task)
       if (split[task].nodes > 0) bound_.push_back(task);
+    // Those with the most GPUs a node first (compared without division): they have the fewest places to go.
     std::stable_sort(bound_.begin(), bound_.end(), [&](std::size_t a, std::size_t b) {
       return split[a].gpus * split[b].nodes > split[b].gpus * split[a].nodes;
     });
@@ -64,9 +65,11 @@ class Search {
     if (nodes == 0) return gpus == 0 && place_bound(number + 1);
     if (order.size() - at < static_cast<std::size_t>(nodes)) return false;
     const int node = order[at], room = free_.of_node(node);
+    // Nodes are in the order of their room: the later ones do not have more.
     if (room == 0 || gpus > nodes * room) return false;
     int most = std::min(room, gpus - (nodes - 1));
     if (before.free == room) most = std::min(most, before.part);
+    // First the even share; then all others, so that no placement is missed.
     const int even = (gpus + nodes - 1) / nodes;
     if (try_part(number, order, at, gpus, nodes, std::min(even, most))) return true;
     for (int part = most; part > 0; --part)

@@ -74,6 +74,7 @@ void order_phases(std::vector<SplitPhase>& phases, const std::vector<std::size_t
   bool has_improved = true;
   for (int round = 0; has_improved && round < kMostRounds; ++round) {
     has_improved = false;
+    // The cost of a stage does not depend on the order of its phases.
     for (std::size_t a = 0; a < phases.size(); ++a)
       for (std::size_t b = a + 1; b < phases.size() && stages[b] == stages[a]; ++b)
         has_improved = order.exchange(a, b) || has_improved;

@@ -88,6 +88,8 @@ class Program {
         inverse_(size_) {
     for (std::size_t position = 0; position < size_; ++position) {
       const std::size_t task = input.order[position];
+      // The basis to start from: each task alone, in its own stage, on the GPUs that are fastest for it. Its matrix is
+      // diagonal.
       works_.push_back(problem.tasks[task].work);
       const Choice best = *std::max_element(choices_[position].begin(), choices_[position].end(),
                                             [](const Choice& a, const Choice& b) { return a.rate < b.rate; });
@@ -137,6 +139,7 @@ class Program {
     } else {
       const bool is_small = table_operations_ <= kSmallTable;
       if (!is_small) priced = price_by_hulls(y);
+      // Open: the hulls have found no split that saves anything, and their bound does not rule one out.
       const bool is_open = !(priced.ratio > 1 + kTolerance) && !(priced.bound > 0 && priced.bound <= 1 + kTolerance);
       if (is_small || (is_open && num_operations_ + table_operations_ <= most_operations)) priced = price_exactly(y);
     }
@@ -154,6 +157,7 @@ class Program {
     std::size_t leaving = size_;
     double shortest = std::numeric_limits<double>::infinity();
     for (std::size_t row = 0; row < size_; ++row) {
+      // The ratio test: the first basis column whose time falls to 0 leaves, so that no time becomes negative.
       if (direction[row] <= kTolerance) continue;
       const double time = std::max(seconds[row], 0.0) / direction[row];
       if (time < shortest) {

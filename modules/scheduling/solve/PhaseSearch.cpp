@@ -65,6 +65,7 @@ class CompletionOrders {
 
   PhasedResult run() {
     if (areas_.size() <= kMostTasksForAllOrders) return try_all();
+    // Smith's rule with three lengths of a task: GPU-seconds, seconds on the machine, and those without weights.
     try_order(order_by(per_weight(areas_)));
     try_order(order_by(per_weight(shortest_)));
     try_order(order_by(shortest_));
@@ -86,6 +87,8 @@ class CompletionOrders {
     PhaseInput input{order, {}};
     double left = total;
     for (const std::size_t task : order) {
+      // A second of a stage costs the weights of all tasks that have not ended. The last one's is its own weight, of
+      // which repeated subtraction may leave less, or nothing.
       input.stage_costs.push_back(std::max(left, problem_.tasks[task].weight) / total);
       left -= problem_.tasks[task].weight;
     }
@@ -112,6 +115,7 @@ class CompletionOrders {
     return best_;
   }
 
+  // Until no exchange in the best order has helped for a whole round of neighbours.
   void exchange_neighbours() {
     for (std::size_t since = 0, at = 0; since + 1 < areas_.size(); ++since) {
       if (left_ <= 0 || budget_.is_spent()) return budget_.reach_limit();
@@ -131,6 +135,8 @@ class CompletionOrders {
     return sum / total_weight(problem_);
   }
 
+  // Smith's rule on a single machine that does tasks one by one, each as efficiently as it is on its best number of
+  // GPUs. No schedule can be better: GPU-seconds of a task are at least its area.
   double area_bound() const {
     double sum = 0, end = 0;
     for (const std::size_t task : order_by(per_weight(areas_))) {
@@ -152,6 +158,7 @@ class CompletionOrders {
 };
 
 PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& choices, SearchBudget& budget) {
+  // In a single stage every task may run at any time, so that the order does not matter.
   PhaseInput input{Order(choices.size()), {1.0}};
   std::iota(input.order.begin(), input.order.end(), std::size_t{0});
   PhaseOutput output = best_phases(problem, choices, input, most_operations(choices, problem.machine, budget), budget);

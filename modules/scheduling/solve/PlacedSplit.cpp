@@ -37,6 +37,7 @@ class SmallestSum {
   PlacedSum run() {
     search(0, machine_.gpus(), 0);
     if (!is_exact_) budget_.reach_limit();
+    // Where the search was cut short, only the sum without regard to nodes is sure.
     return {best_, is_exact_ ? smallest_ : -bound_.best(0, machine_.gpus())};
   }
 
@@ -78,6 +79,7 @@ class SmallestSum {
       for (std::size_t i = 0; i < chosen_.size(); ++i)
         split.push_back(choices_[i][chosen_[i]]);
       const Placeable placeable = can_place(split, machine_, budget_);
+      // It may have been possible, and better than what is found.
       is_exact_ = is_exact_ && placeable != Placeable::unknown;
       if (placeable != Placeable::yes) return;
       best_ = chosen_;
@@ -89,6 +91,7 @@ class SmallestSum {
       return promise(task, a, gpus, cost) < promise(task, b, gpus, cost);
     });
     for (const std::size_t i : order) {
+      // Sorted by what they promise: the later ones cannot be better either.
       if (!(promise(task, i, gpus, cost) < smallest_)) return;
       chosen_[task] = i;
       search(task + 1, gpus - choices_[task][i].gpus, cost + costs_[task][i]);

@@ -50,6 +50,7 @@ TaskSchedule schedule_of(const AllocationProblem& problem, const std::vector<Spl
       const int gpus = phase.split[task].gpus;
       if (gpus == 0) continue;
       ScheduleEntry* last = latest[task] == 0 ? nullptr : &schedule[latest[task] - 1];
+      // Exactly equal where phases follow each other: `now` has the bits of that end.
       if (last != nullptr && last->end_s == now && last->gpus == gpus && last->nodes == nodes[task]) {
         last->end_s = end;
         continue;

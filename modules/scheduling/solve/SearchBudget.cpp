@@ -16,6 +16,7 @@ bool SearchBudget::take(std::int64_t operations) {
     return false;
   }
   left_ -= operations;
+  // Work is the same on all machines and its limit gives the same plans; time only guards against a slow machine.
   until_clock_ -= operations;
   if (until_clock_ <= 0) {
     until_clock_ = kOperationsPerReading;
@@ -28,6 +29,7 @@ bool SearchBudget::take(std::int64_t operations) {
 }
 
 void SearchBudget::reach_limit() {
+  // In the order of severity: a time limit that was reached before remains the reason.
   end_ = std::max(end_, SearchEnd::work_limit);
 }
 

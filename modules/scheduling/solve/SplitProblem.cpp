@@ -62,6 +62,7 @@ std::vector<std::vector<Choice>> useful_choices(const AllocationProblem& problem
   return all;
 }
 
+// All objectives as costs, of which the sum or the largest is to be small: so rates come with a minus.
 double cost_of(const AllocationProblem& problem, std::size_t task, const Choice& choice, double best_rate) {
   const AllocationTask& one = problem.tasks[task];
   switch (problem.objective) {

@@ -134,6 +134,7 @@ std::optional<Split> best_static_split(const AllocationProblem& problem, SearchB
   Choices choices = useful_choices(problem);
   for (std::vector<Choice>& one : choices) {
     if (one.empty() && problem.objective != Objective::weighted_throughput) return std::nullopt;
+    // A task may get nothing where rates count; as a time, that would be infinite.
     if (!is_about_time(problem.objective)) one.insert(one.begin(), Choice{});
   }
   return split_of(problem, choices, budget);
@@ -144,6 +145,7 @@ std::optional<Split> best_static_split(const AllocationProblem& problem) {
   return best_static_split(problem, budget);
 }
 
+// As if the machine were one node, on which every split that counts GPUs can be placed.
 double static_bound(const AllocationProblem& problem) {
   AllocationProblem anywhere = problem;
   anywhere.machine.nodes = 1;
@@ -168,6 +170,7 @@ std::optional<Split> equal_split(const AllocationProblem& problem, SearchBudget&
     std::vector<Choice> usable = problem.tasks[static_cast<std::size_t>(task)].table.usable(problem.machine);
     std::erase_if(usable, [&](const Choice& choice) { return choice.gpus > share; });
     if (usable.empty()) return std::nullopt;
+    // All that its share allows, even where fewer GPUs would be faster: a baseline that knows no rates.
     const int largest = usable.back().gpus;
     std::erase_if(usable, [&](const Choice& choice) { return choice.gpus < largest; });
     choices.push_back(std::move(usable));

@@ -28,6 +28,7 @@ void take(const Offer& offer, const std::vector<double>& from, std::vector<doubl
 SumSplit::SumSplit(std::vector<std::vector<Offer>> offers, int gpus)
     : offers_(std::move(offers)), rows_(offers_.size() + 1) {
   const std::size_t length = static_cast<std::size_t>(gpus) + 1;
+  // Zero for any number of GPUs left, so that all rows are for at most g GPUs and not for exactly g.
   rows_.back().assign(length, 0.0);
   for (std::size_t task = offers_.size(); task-- > 0;) {
     rows_[task].assign(length, kImpossible);
