@@ -247,7 +247,7 @@ JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   close_scope();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
-  } else if (output_.text.size() > begin) {
+  } else {  // an empty block too, as by transformers
     output_.generated.push_back({begin, output_.text.size()});
   }
   return flow;

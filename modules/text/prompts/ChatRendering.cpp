@@ -71,6 +71,7 @@ ChatRendering::ChatRendering(const JinjaTemplate& source, const JinjaTemplate::V
   variables_.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
   if (!source.has_generation()) growth_.wanted = ends_of_answers(prompt.messages, end);
   whole_ = render(messages_, end, growth_);
+  if (!ends.adds_eos) std::erase_if(whole_.generated, [](const TextRange& block) { return block.begin == block.end; });
 }
 
 JinjaOutput ChatRendering::render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter) const {

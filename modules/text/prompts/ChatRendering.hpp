@@ -14,6 +14,7 @@ namespace multicard {
 /// What stands behind answers in the texts of a template; nothing where that is unknown.
 struct AnswerEnds {
   std::string_view eos, of_turn;
+  bool adds_eos = false;  ///< an EOS that the text does not hold follows each answer, also an empty one
 };
 
 /// A conversation while its answers are looked for: its values are made once.
