@@ -23,17 +23,6 @@ std::optional<std::size_t> place_of(const JinjaValue& key, std::size_t size) {
   return index >= 0 && std::cmp_less(index, size) ? std::optional(static_cast<std::size_t>(index)) : std::nullopt;
 }
 
-/// Whether an index or a slice's bound does not depend on the length.
-bool begins_at_front(const JinjaValue& key) {
-  return key.is_integer() && key.integer() >= 0;
-}
-
-/// x[1:] with any such number.
-bool is_without_beginning(const JinjaExpression& slice) {
-  const auto &begin = slice.operands[1], &end = slice.operands[2], &step = slice.operands[3];
-  return begin && begin->kind == Kind::literal && begins_at_front(begin->value) && !end && !step;
-}
-
 }  // namespace
 
 std::string JinjaRuntime::text_of(const JinjaValue& value) {
@@ -51,7 +40,6 @@ JinjaValue JinjaRuntime::value_of(const Expression& expression) {
     case Kind::literal:
       return expression.value;
     case Kind::name:
-      if (expression.symbol == flag_symbol_) is_flag_seen_ = true;
       return values_[expression.symbol];
     default:
       break;
@@ -109,10 +97,7 @@ JinjaValue JinjaRuntime::computed(const Expression& expression) {
 
 JinjaValue JinjaRuntime::test(const Expression& expression) {
   if (!expression.test) throw JinjaError("there is no test \"" + expression.name + "\"");
-  const bool was_flag_seen = is_flag_seen_;
   const JinjaValue value = value_of(*expression.operands[0]);
-  if (expression.operands[0]->kind == Kind::name && expression.name == "defined")
-    is_flag_seen_ = was_flag_seen;  // it is in any case
   return expression.test(*this, value, arguments_of(expression));
 }
 
@@ -162,8 +147,6 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
   if (name == "index0") return count(index);
   if (name == "index") return count(index + 1);
   if (name == "first") return index == 0;
-  if (name == "last" || name == "nextitem") loop.items->see(index + 2);
-  if (name == "length" || name.starts_with("revindex")) loop.items->see_end();
   if (name == "last") return index + 1 >= size;
   if (name == "length") return count(size);
   if (name == "revindex") return count(size - index);
@@ -182,10 +165,6 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
     if (const JinjaValue* found = dict->find(key)) return *found;
   } else if (const JinjaNamespace* members = value.name_space()) {
     if (const JinjaValue* found = key.string() ? members->find(*key.string()) : nullptr) return *found;
-  } else if (const JinjaList* growing = begins_at_front(key) ? value.growing_list() : nullptr) {
-    const auto place = place_of(key, growing->items.size());
-    if (place) growing->see(*place + 1);
-    return place ? growing->items[*place] : JinjaValue(JinjaUndefined{name});
   } else if (const JinjaList* list = key.is_integer() ? value.list() : nullptr; list && list->is_sequence()) {
     if (const auto place = place_of(key, list->items.size())) return list->items[*place];
   } else if (const std::string* text = value.string(); text && key.is_integer()) {
@@ -209,11 +188,6 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
 
 JinjaValue JinjaRuntime::slice(const Expression& expression) {
   const JinjaValue value = value_of(*expression.operands[0]);
-  if (const JinjaList* growing = value.growing_list(); growing && is_without_beginning(expression)) {
-    const auto begin = static_cast<std::size_t>(expression.operands[1]->value.integer());
-    const std::size_t size = growing->items.size();
-    return std::make_shared<const JinjaList>(growing->part(std::min(begin, size), size));
-  }
   const std::string* text = value.string();
   const JinjaList* list = value.list();
   require_defined(value);
@@ -254,10 +228,7 @@ std::shared_ptr<const JinjaList> JinjaRuntime::items_of(const JinjaValue& value)
   std::vector<JinjaValue> items;
   if (const JinjaList* list = value.list()) {
     if (list->kind != JinjaList::Kind::generator) return value.shared_list();
-    if (!std::exchange(list->is_used_up, true)) {
-      if (is_ahead_) used_ahead_.push_back(value.shared_list());
-      return value.shared_list();
-    }
+    if (!std::exchange(list->is_used_up, true)) return value.shared_list();
   } else if (const JinjaDict* dict = value.dict()) {
     for (const auto& member : dict->items)
       items.push_back(member.first);

@@ -18,13 +18,11 @@ std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view n
 
 }  // namespace
 
-JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables,
-                           const JinjaGrowth& growth, JinjaWork& work)
+JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work)
     : program_(program),
       loop_symbol_(found(program.symbols, "loop")),
       caller_symbol_(found(program.symbols, "caller")),
       body_symbol_(found(program.symbols, kBody)),
-      growth_(growth),
       work_(work) {
   for (const std::string* name : program.symbols.names()) {
     const JinjaFunction global = find_jinja_global(*name);
@@ -35,19 +33,8 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
   std::size_t weight = 0;
   for (const auto& [name, value] : variables) {
     weight += value.weight();
-    const std::size_t* symbol = program.symbols.find(name);
-    if (symbol) values_[*symbol] = value;
-    if (growth.wanted.empty() || !symbol) continue;
-    if (name == growth.list) {
-      JinjaList list = *value.list();
-      list.growing = &growing_;
-      values_[*symbol] = std::make_shared<const JinjaList>(std::move(list));
-    } else if (name == growth.flag) {
-      flag_symbol_ = *symbol;
-      whole_flag_ = value.is_true();
-    }
+    if (const std::size_t* symbol = program.symbols.find(name)) values_[*symbol] = value;
   }
-  output_.beginnings.resize(growth.wanted.size());
   most_steps_ = (std::size_t{1} << 20) + 16 * weight;
   most_spent_ = (std::size_t{128} << 20) + 64 * weight;
   longest_ = (std::size_t{16} << 20) + 16 * weight;
@@ -55,7 +42,7 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
 
 JinjaOutput JinjaRuntime::run() {
   render(*program_.root);
-  work_.done += output_.text.size() / 512;
+  work_ += output_.text.size() / 512;
   return std::move(output_);
 }
 
@@ -134,8 +121,7 @@ JinjaRuntime::Flow JinjaRuntime::render_children(const Node& node) {
 }
 
 JinjaRuntime::Flow JinjaRuntime::render_loop(const Node& node) {
-  const JinjaValue value = value_of(*node.expression);
-  return render_items(node, grows(node, value) ? value.shared_list() : chosen_items(node, value), 0);
+  return render_items(node, chosen_items(node, value_of(*node.expression)), 0);
 }
 
 /// \param num_around calls of this recursive loop that it stands in
@@ -145,20 +131,21 @@ JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::share
   spend(128);  // a loop stays until the end of the rendering
   JinjaLoop& loop =
       loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.size(), num_around});
-  for (; loop.index < items->items.size(); ++loop.index) {
-    if (items->growing) look_ahead(node, loop);
+  for (; loop.index < items->items.size(); ++loop.index)
     if (render_item(node, loop) == Flow::leave) break;
-  }
-  items->see_end();
   return Flow::normal;
 }
 
-JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, JinjaLoop& loop) {
+JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& loop) {
+  const JinjaValue& item = loop.items->items[loop.index];
+  const std::size_t begin = output_.text.size();
   open_scope();
-  assign(*loop_symbol_, &std::as_const(loop));
-  bind(node.targets, loop.items->items[loop.index]);
+  assign(*loop_symbol_, &loop);
+  bind(node.targets, item);
   const Flow flow = render(*node.children[0]);
   close_scope();
+  const std::size_t end = output_.text.size();
+  if (num_captures_ == 0 && end > begin && item.dict()) output_.passes.push_back({item.dict(), {begin, end}});
   return flow;
 }
 
@@ -194,7 +181,6 @@ void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
 }
 
 void JinjaRuntime::assign(std::size_t symbol, JinjaValue value) {
-  if (symbol == flag_symbol_) is_flag_seen_ = true;
   if (depths_[symbol] < scopes_.size()) {
     saved_.push_back({symbol, std::move(values_[symbol]), depths_[symbol]});
     depths_[symbol] = scopes_.size();
@@ -247,7 +233,7 @@ JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   close_scope();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
-  } else if (output_.text.size() > begin) {
+  } else {  // an empty block too, as by transformers
     output_.generated.push_back({begin, output_.text.size()});
   }
   return flow;
@@ -261,8 +247,8 @@ JinjaTemplate::JinjaTemplate(std::string_view source, const TemplateDate& date) 
 
 JinjaTemplate::~JinjaTemplate() = default;
 
-JinjaOutput JinjaTemplate::render(const Variables& variables, const JinjaGrowth& growth, JinjaWork& work) const {
-  return JinjaRuntime(*program_, variables, growth, work).run();
+JinjaOutput JinjaTemplate::render(const Variables& variables, std::size_t& work) const {
+  return JinjaRuntime(*program_, variables, work).run();
 }
 
 bool JinjaTemplate::mentions(std::string_view word) const {

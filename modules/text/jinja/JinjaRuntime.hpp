@@ -15,10 +15,9 @@ namespace multicard {
 
 class JinjaRuntime {
  public:
-  /// \param work what is done is added to it in the end
-  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth,
-               JinjaWork& work);
-  ~JinjaRuntime() { work_.done += work_so_far(); }
+  /// \param work the steps that were taken are added to it in the end
+  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work);
+  ~JinjaRuntime() { work_ += num_steps_ + spent_ / 512; }  // bytes that take as long as a step
   JinjaRuntime(const JinjaRuntime&) = delete;
   JinjaRuntime& operator=(const JinjaRuntime&) = delete;
 
@@ -50,8 +49,6 @@ class JinjaRuntime {
   using Node = JinjaNode;
   enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
   class HiddenScopes;
-  class Capture;
-  struct State;
 
   /// Bounds the recursion of a rendering.
   class Level {
@@ -83,7 +80,7 @@ class JinjaRuntime {
   Flow render_children(const Node& node);
   Flow render_loop(const Node& node);
   Flow render_items(const Node& node, const std::shared_ptr<const JinjaList>& items, std::size_t num_around);
-  Flow render_item(const Node& node, JinjaLoop& loop);
+  Flow render_item(const Node& node, const JinjaLoop& loop);
   std::shared_ptr<const JinjaList> chosen_items(const Node& node, const JinjaValue& value);
   void bind(const std::vector<Node::Target>& targets, const JinjaValue& value);
   void assign(const Node::Target& target, JinjaValue value);
@@ -96,20 +93,6 @@ class JinjaRuntime {
   void render_call_block(const Node& node);
   Flow render_with(const Node& node);
   Flow render_generation(const Node& node);
-
-  // Shorter texts (JinjaGrowth.cpp)
-  State state() const;
-  void go_back_to(State state);
-  static std::shared_ptr<const JinjaList> ended(const JinjaList& list, std::size_t length);
-  void shorten(std::size_t length);
-  bool grows(const Node& loop, const JinjaValue& value) const;
-  void look_ahead(const Node& node, JinjaLoop& loop);
-  JinjaBeginning beginning(const Node& node, JinjaLoop& loop, const JinjaGrowth::End& end);
-  std::size_t work_since(std::size_t num_steps, std::size_t spent) const {
-    return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
-  }
-
-  std::size_t work_so_far() const { return num_ahead_ + work_since(0, 0); }
 
   // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
@@ -144,44 +127,19 @@ class JinjaRuntime {
   std::size_t num_steps_ = 0, spent_ = 0;
   std::size_t most_steps_, most_spent_, longest_;
 
-  const JinjaGrowth& growth_;
-  JinjaWork& work_;
-  JinjaLengthSeen growing_;
-  std::size_t flag_symbol_ = SIZE_MAX;
-  bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;
-  std::size_t num_looked_ = 0, num_ahead_ = 0;  ///< of what is wanted; of the work, what it took
-  std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
-};
-
-/// While it lives what is written is kept apart. The text around it comes back after an error too: one of a shorter
-/// text does not end the rendering (beginning()).
-class JinjaRuntime::Capture {
- public:
-  explicit Capture(JinjaRuntime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.output_.text, {})) {
-    ++runtime_.num_captures_;
-  }
-  ~Capture() {
-    --runtime_.num_captures_;
-    runtime_.output_.text = std::move(outer_);
-  }
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
-
-  std::string take() { return std::exchange(runtime_.output_.text, {}); }
-
- private:
-  JinjaRuntime& runtime_;
-  std::string outer_;
+  std::size_t& work_;
 };
 
 /// What a body writes.
 template <class Body>
 std::string JinjaRuntime::captured(Body&& body) {
-  Capture capture(*this);
+  std::string outer = std::exchange(output_.text, {});
+  ++num_captures_;
   open_scope();
   body();
   close_scope();
-  std::string text = capture.take();
+  --num_captures_;
+  std::string text = std::exchange(output_.text, std::move(outer));
   spend(text.size());
   return text;
 }

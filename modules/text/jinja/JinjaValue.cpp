@@ -45,17 +45,14 @@ bool JinjaValue::is_true() const {
   if (is_integer()) return integer() != 0;
   if (is_real()) return real() != 0;
   if (const std::string* text = string()) return !text->empty();
-  if (const auto* items = pointer<JinjaList>()) {
-    items->see(1);
-    return items->kind == JinjaList::Kind::generator || !items->items.empty();
-  }
+  if (const JinjaList* items = list()) return items->kind == JinjaList::Kind::generator || !items->items.empty();
   if (const JinjaDict* members = dict()) return !members->items.empty();
   return !is_undefined() && !is_none();
 }
 
 std::size_t JinjaValue::weight() const {
   if (const std::string* text = string()) return kWeightOfValue + text->size();
-  if (const auto* items = pointer<JinjaList>()) return items->weight;
+  if (const JinjaList* items = list()) return items->weight;
   if (const JinjaDict* members = dict()) return members->weight;
   return kWeightOfValue;
 }
@@ -129,13 +126,6 @@ void JinjaNamespace::set(const std::string& name, JinjaValue value) {
   members.emplace_back(name, std::move(value));
 }
 
-JinjaList JinjaList::part(std::size_t begin, std::size_t end) const {
-  JinjaList some = *this;
-  some.items = items.subspan(begin, end - begin);
-  some.num_before = num_before + begin;
-  return some;
-}
-
 JinjaValue make_jinja_list(std::vector<JinjaValue> items, JinjaList::Kind kind) {
   auto list = std::make_shared<JinjaList>();
   list->kind = kind;
@@ -145,8 +135,7 @@ JinjaValue make_jinja_list(std::vector<JinjaValue> items, JinjaList::Kind kind) 
     list->depth = std::max(list->depth, item.depth());
   }
   check(list->weight, ++list->depth);
-  list->storage = std::make_shared<const std::vector<JinjaValue>>(std::move(items));
-  list->items = *list->storage;
+  list->items = std::move(items);
   return std::shared_ptr<const JinjaList>(std::move(list));
 }
 

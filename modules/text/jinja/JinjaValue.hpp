@@ -66,9 +66,7 @@ class JinjaValue {
   /// @{
   const JinjaUndefined* undefined() const { return std::get_if<JinjaUndefined>(&value_); }
   const std::string* string() const { return pointer<std::string>(); }
-  const JinjaList* list() const;
-  /// The list, if it is one that may end earlier (JinjaBeginning); whoever asks says what it sees of its length.
-  const JinjaList* growing_list() const;
+  const JinjaList* list() const { return pointer<JinjaList>(); }
   const JinjaDict* dict() const { return pointer<JinjaDict>(); }
   const JinjaCallable* callable() const { return pointer<JinjaCallable>(); }
   const std::shared_ptr<const JinjaList>& shared_list() const {
@@ -110,48 +108,19 @@ class JinjaValue {
       value_;
 };
 
-/// What a template has seen of the length of a list: with so many items or more it would have seen the same.
-struct JinjaLengthSeen {
-  static constexpr std::size_t kWhole = SIZE_MAX;
-  std::size_t least = 0;
-};
-
 /// Everything that is a row of values in Python.
 struct JinjaList {
   enum class Kind { list, tuple, range, view, generator };
 
   Kind kind = Kind::list;
-  std::shared_ptr<const std::vector<JinjaValue>> storage = {};  ///< of the items, and perhaps of more
-  std::span<const JinjaValue> items = {};
+  std::vector<JinjaValue> items = {};
   std::size_t weight = 0;
   int depth = 0;
-  bool is_group = false;               ///< a pair that groupby has made, whose items have names
-  mutable bool is_used_up = false;     ///< a generator can be walked through once
-  JinjaLengthSeen* growing = nullptr;  ///< of a list that may end earlier
-  std::size_t num_before = 0;          ///< items of that list before these
+  bool is_group = false;            ///< a pair that groupby has made, whose items have names
+  mutable bool is_used_up = false;  ///< a generator can be walked through once
 
   bool is_sequence() const { return kind == Kind::list || kind == Kind::tuple || kind == Kind::range; }
-  /// Somebody has seen that there are so many items.
-  void see(std::size_t count) const {
-    if (growing) growing->least = std::max(growing->least, num_before + count);
-  }
-  void see_end() const {
-    if (growing) growing->least = JinjaLengthSeen::kWhole;
-  }
-  /// The items from `begin` to `end`, which are not copied.
-  JinjaList part(std::size_t begin, std::size_t end) const;
 };
-
-inline const JinjaList* JinjaValue::growing_list() const {
-  const auto* list = pointer<JinjaList>();
-  return list && list->growing ? list : nullptr;
-}
-
-inline const JinjaList* JinjaValue::list() const {
-  const auto* list = pointer<JinjaList>();
-  if (list) list->see_end();
-  return list;
-}
 
 /// A dict in the order in which its members were set.
 struct JinjaDict {

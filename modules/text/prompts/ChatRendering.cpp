@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "io/JsonReader.hpp"
+#include "text/jinja/JinjaText.hpp"
 #include "text/jinja/PythonText.hpp"
 
 namespace multicard {
@@ -16,7 +17,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kAssistant = "assistant";
-constexpr std::string_view kMessages = "messages", kFlag = "add_generation_prompt";
 
 /// A message as templates see it.
 JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
@@ -37,22 +37,11 @@ JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
   return make_jinja_dict(std::move(members));
 }
 
-/// The beginnings of a conversation that tell where its answers are: up to each of them, and with it.
-std::vector<JinjaGrowth::End> ends_of_answers(std::span<const Message> messages, Turn end) {
-  std::vector<JinjaGrowth::End> ends;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].role != kAssistant || !messages[i].is_trained) continue;
-    if (i > 0) ends.push_back({i, true});
-    if (i + 1 < messages.size() || end == Turn::open) ends.push_back({i + 1, false});
-  }
-  return ends;
-}
-
 JinjaValue parsed(std::string_view text, const char* what) {
   return text.empty() ? JinjaValue(JinjaNone()) : jinja_value(parse_ordered_json(text, what));
 }
 
-/// Looking for the answers of one conversation takes too many renderings.
+/// The search for the answers of one conversation takes too many renderings.
 struct Exhausted : JinjaError {
   Exhausted()
       : JinjaError(
@@ -60,41 +49,39 @@ struct Exhausted : JinjaError {
             "that") {}
 };
 
+/// The answers of a kind that are searched for by renderings: the first two and the last two.
+constexpr std::size_t kExamples = 4;
+bool is_example(std::size_t i, std::size_t size) {
+  return i < kExamples / 2 || i + kExamples / 2 >= size;
+}
+
 }  // namespace
 
 ChatRendering::ChatRendering(const JinjaTemplate& source, const JinjaTemplate::Variables& specials,
                              const AnswerEnds& ends, const Prompt& prompt, Turn end)
-    : source_(source), ends_(ends), prompt_(prompt), end_(end), variables_(specials), growth_{kMessages, kFlag} {
+    : source_(source), ends_(ends), prompt_(prompt), end_(end), variables_(specials) {
   for (const Message& message : prompt.messages)
     messages_.push_back(value_of(message, source));
   variables_.emplace_back("tools", parsed(prompt.tools, "\"tools\""));
   variables_.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
-  if (!source.has_generation()) growth_.wanted = ends_of_answers(prompt.messages, end);
-  whole_ = render(messages_, end, growth_);
+  whole_ = render(messages_, end);
+  if (!ends.adds_eos) std::erase_if(whole_.generated, [](const TextRange& block) { return block.begin == block.end; });
 }
 
-JinjaOutput ChatRendering::render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter) const {
-  constexpr std::size_t kMostWork = std::size_t{1} << 30;  // ten seconds or so
-  if (work_.done > kMostWork) throw Exhausted();
+JinjaOutput ChatRendering::render(std::vector<JinjaValue> some, Turn as) const {
+  constexpr std::size_t kMostWork = std::size_t{1} << 26;  // some seconds
+  if (work_ > kMostWork) throw Exhausted();
   JinjaTemplate::Variables all = variables_;
-  all.emplace_back(kMessages, make_jinja_list(std::move(some)));
-  all.emplace_back(kFlag, as == Turn::open);
-  return source_.render(all, shorter, work_);
+  all.emplace_back("messages", make_jinja_list(std::move(some)));
+  all.emplace_back("add_generation_prompt", as == Turn::open);
+  return source_.render(all, work_);
 }
 
 /// The text of the first messages, nothing where there are none or the template objects to them.
-std::optional<JinjaBeginning> ChatRendering::first(std::size_t count, Turn as) const {
+std::optional<std::string> ChatRendering::first(std::size_t count, Turn as) const {
   if (count == 0) return std::nullopt;
-  const std::pair key(count, as == Turn::open);
-  const auto place = std::lower_bound(
-      growth_.wanted.begin(), growth_.wanted.end(), key,
-      [](const JinjaGrowth::End& one, const auto& wanted) { return std::pair(one.length, one.flag) < wanted; });
-  if (place != growth_.wanted.end() && std::pair(place->length, place->flag) == key)
-    if (const auto& known = whole_.beginnings[static_cast<std::size_t>(place - growth_.wanted.begin())])
-      return known->rest ? known : std::nullopt;
   try {
-    const auto stop = messages_.begin() + static_cast<std::ptrdiff_t>(count);
-    return JinjaBeginning{0, render({messages_.begin(), stop}, as).text};
+    return render({messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count)}, as).text;
   } catch (const Exhausted&) {
     throw;
   } catch (const JinjaError&) {
@@ -102,10 +89,8 @@ std::optional<JinjaBeginning> ChatRendering::first(std::size_t count, Turn as) c
   }
 }
 
-/// Where that text ends in the whole one, if that begins with it.
-std::optional<std::size_t> ChatRendering::end_of(const JinjaBeginning& text) const {
-  const std::string_view behind = std::string_view(whole_.text).substr(text.shared);
-  return behind.starts_with(*text.rest) ? std::optional(text.shared + text.rest->size()) : std::nullopt;
+std::optional<std::size_t> ChatRendering::length_if_beginning(std::string_view text) const {
+  return whole_.text.starts_with(text) ? std::optional(text.size()) : std::nullopt;
 }
 
 std::vector<TextRange> ChatRendering::answers() const {
@@ -118,30 +103,84 @@ std::vector<TextRange> ChatRendering::answers() const {
   const std::vector<TextRange>& generated = whole_.generated;
   const bool has_blocks = source_.has_generation() && !whole_.has_hidden_generation;
   if (has_blocks && are_all_trained) return generated;
+  const bool are_paired = has_blocks && generated.size() == all.size();
   std::vector<TextRange> ranges;
+  std::vector<std::size_t> searched;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!messages[all[i]].is_trained) continue;
-    const TextRange range = has_blocks && generated.size() == all.size() ? generated[i] : answer(all[i]);
-    if (!ranges.empty() && range.begin < ranges.back().end) throw JinjaError("its answers overlap in its text");
-    ranges.push_back(range);
+    if (are_paired) ranges.push_back(generated[i]);
+    searched.push_back(all[i]);
   }
+  if (!are_paired) ranges = search(searched);
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end) throw JinjaError("its answers overlap in its text");
   return ranges;
+}
+
+/// Answers of one kind are usually written alike: templates look at what precedes an answer, at its members, and at
+/// reasoning in its content.
+std::string ChatRendering::kind_of(std::size_t message) const {
+  const Message& answer = prompt_.messages[message];
+  std::string kind = message == 0 ? "" : prompt_.messages[message - 1].role;
+  for (const auto& [name, value] : messages_[message].dict()->items)
+    kind.append("|").append(jinja_text(name));
+  return answer.content.find("</think>") == std::string::npos ? kind : kind + "|</think>";
+}
+
+std::vector<TextRange> ChatRendering::search(const std::vector<std::size_t>& answers) const {
+  std::map<std::string, std::vector<std::size_t>> kinds;
+  for (const std::size_t message : answers)
+    kinds[kind_of(message)].push_back(message);
+  std::vector<std::size_t> examples;
+  for (const auto& [kind, members] : kinds)
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (is_example(i, members.size())) examples.push_back(members[i]);
+  std::sort(examples.begin(), examples.end());  // of answers that cannot be found the first is named
+  std::map<std::size_t, TextRange> found;
+  for (const std::size_t message : examples)
+    found[message] = answer(message);
+  if (examples.size() < answers.size()) {
+    const MessagePasses passes(messages_, whole_);
+    for (const auto& [kind, members] : kinds)
+      locate(members, passes, found);
+  }
+  std::vector<TextRange> ranges;
+  for (const auto& [message, range] : found)
+    ranges.push_back(range);
+  return ranges;
+}
+
+/// Where the examples of a kind stand alike in the passes of the template's loop, the others are located by theirs:
+/// with renderings for each of them the time would be quadratic in the number of messages. The first example may
+/// differ, because no answer precedes it.
+void ChatRendering::locate(const std::vector<std::size_t>& members, const MessagePasses& passes,
+                           std::map<std::size_t, TextRange>& found) const {
+  if (members.size() <= kExamples) return;
+  const std::size_t second = members[1], last_but_one = members[members.size() - 2];
+  const std::optional<std::string_view> header = passes.header_of(second, found[second]);
+  const bool are_alike = header && passes.answer_in(second, *header) == found[second] &&
+                         passes.answer_in(last_but_one, *header) == found[last_but_one];
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (is_example(i, members.size())) continue;
+    const auto in_pass = are_alike ? passes.answer_in(members[i], *header) : std::nullopt;
+    found[members[i]] = in_pass ? *in_pass : answer(members[i]);
+  }
 }
 
 TextRange ChatRendering::answer(std::size_t message) const {
   const std::string_view whole = whole_.text;
   const bool is_last = message + 1 == messages_.size() && end_ == Turn::closed;
   std::optional<std::size_t> begin, end;
-  if (const std::optional<JinjaBeginning> before = first(message, Turn::open)) begin = end_of(*before);
+  if (const std::optional<std::string> before = first(message, Turn::open)) begin = length_if_beginning(*before);
   if (begin && is_last) {
     end = whole.size();
   } else if (begin) {
-    std::optional<JinjaBeginning> with = first(message + 1, Turn::closed);
-    if (with) end = end_of(*with);
-    if (with && !end && !ends_.eos.empty() && with->rest->ends_with(ends_.eos)) {
-      with->rest->resize(with->rest->size() - ends_.eos.size());
-      end = end_of(*with);
-      if (end) end = behind_marker(*end).value_or(*end);  // an inner answer may end with another marker
+    std::optional<std::string> through = first(message + 1, Turn::closed);
+    if (through) end = length_if_beginning(*through);
+    if (through && !end && !ends_.eos.empty() && through->ends_with(ends_.eos)) {
+      through->resize(through->size() - ends_.eos.size());
+      end = length_if_beginning(*through);
+      if (end) end = after_marker(*end).value_or(*end);  // an inner answer may end with another marker
     }
     if (end && *end < *begin) end.reset();
   }
@@ -155,7 +194,7 @@ TextRange ChatRendering::answer(std::size_t message) const {
         fmt::format("message {} cannot be found in its text, because the template writes the conversation "
                     "differently when it continues",
                     message + 1));
-  return {*begin, *begin + python_strip(whole.substr(*begin, *end - *begin), PythonEnds::right).size()};
+  return without_space_after(whole, {*begin, *end});
 }
 
 std::optional<TextRange> ChatRendering::content_of(std::size_t message) const {
@@ -184,8 +223,8 @@ std::optional<TextRange> ChatRendering::content_of(std::size_t message) const {
   return is_found ? std::optional(TextRange{begin, whole.size() - after.size()}) : std::nullopt;
 }
 
-/// Behind the marker that ends an inner turn, if it stands there, perhaps after white space.
-std::optional<std::size_t> ChatRendering::behind_marker(std::size_t position) const {
+/// Where the marker that ends an inner turn ends, if it stands there, perhaps after white space.
+std::optional<std::size_t> ChatRendering::after_marker(std::size_t position) const {
   const std::string_view rest = std::string_view(whole_.text).substr(position),
                          marked = python_strip(rest, PythonEnds::left);
   if (ends_.of_turn.empty() || !marked.starts_with(ends_.of_turn)) return std::nullopt;
@@ -196,7 +235,7 @@ std::optional<std::size_t> ChatRendering::end_of(std::size_t message, std::size_
                                                  const std::optional<TextRange>& content) const {
   const std::string_view whole = whole_.text;
   if (content)
-    if (const std::optional<std::size_t> end = behind_marker(content->end)) return end;
+    if (const std::optional<std::size_t> end = after_marker(content->end)) return end;
   const bool has_next = message + 1 < messages_.size();
   const std::optional<TextRange> next = has_next ? content_of(message + 1) : std::nullopt;
   if (!ends_.of_turn.empty() && (next || !has_next)) {

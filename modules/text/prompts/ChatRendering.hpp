@@ -1,22 +1,25 @@
 #pragma once
 /// \file The text that a chat template makes of a conversation, and where in it the answers are.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/jinja/Jinja.hpp"
+#include "text/prompts/MessagePasses.hpp"
 #include "text/prompts/PromptTemplate.hpp"
 
 namespace multicard {
 
-/// What stands behind answers in the texts of a template; nothing where that is unknown.
+/// What follows answers in the texts of a template; nothing where that is unknown.
 struct AnswerEnds {
   std::string_view eos, of_turn;
+  bool adds_eos = false;  ///< an EOS that the text does not hold follows each answer, also an empty one
 };
 
-/// A conversation while its answers are looked for: its values are made once.
+/// A rendered conversation in which answers are searched for.
 class ChatRendering {
  public:
   /// Renders the conversation; what is passed stays with the caller. \throws JinjaError
@@ -28,12 +31,16 @@ class ChatRendering {
   std::vector<TextRange> answers() const;
 
  private:
-  JinjaOutput render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter = {}) const;
-  std::optional<JinjaBeginning> first(std::size_t count, Turn as) const;
-  std::optional<std::size_t> end_of(const JinjaBeginning& text) const;
+  JinjaOutput render(std::vector<JinjaValue> some, Turn as) const;
+  std::optional<std::string> first(std::size_t count, Turn as) const;
+  std::optional<std::size_t> length_if_beginning(std::string_view text) const;
+  std::string kind_of(std::size_t message) const;
+  std::vector<TextRange> search(const std::vector<std::size_t>& answers) const;
+  void locate(const std::vector<std::size_t>& members, const MessagePasses& passes,
+              std::map<std::size_t, TextRange>& found) const;
   TextRange answer(std::size_t message) const;
   std::optional<TextRange> content_of(std::size_t message) const;
-  std::optional<std::size_t> behind_marker(std::size_t position) const;
+  std::optional<std::size_t> after_marker(std::size_t position) const;
   std::optional<std::size_t> end_of(std::size_t message, std::size_t begin,
                                     const std::optional<TextRange>& content) const;
 
@@ -44,8 +51,7 @@ class ChatRendering {
   std::vector<JinjaValue> messages_ = {};
   JinjaTemplate::Variables variables_;  ///< all but messages and add_generation_prompt
   JinjaOutput whole_ = {};
-  JinjaGrowth growth_;
-  mutable JinjaWork work_ = {std::size_t{1} << 26};  // some seconds at worst
+  mutable std::size_t work_ = 0;
 };
 
 }  // namespace multicard

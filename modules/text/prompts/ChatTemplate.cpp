@@ -6,13 +6,12 @@
 
 #include "base/Error.hpp"
 #include "text/prompts/ChatTemplateFiles.hpp"
-#include "text/prompts/KnownTemplates.hpp"
 
 namespace multicard {
 
-ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source,
-                           const TemplateSpecials& specials, const TemplateDate& date)
-    : name_(std::move(name)), folder_(std::move(folder)), template_(source, date) {
+ChatTemplate::ChatTemplate(std::string folder, std::string_view source, const TemplateSpecials& specials,
+                           const TemplateDate& date)
+    : folder_(std::move(folder)), template_(source, date) {
   for (const auto& [token, text] : specials) {
     specials_.emplace_back(token, text);
     if (token == "eos_token") eos_ = text;
@@ -20,12 +19,15 @@ ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_vie
   find_turn_ends();
 }
 
+ChatTemplate::ChatTemplate(const KnownTemplate& known) : ChatTemplate("", known.source, known.variables) {
+  ends_with_eos_ = known.ends_with_eos;
+}
+
 std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
   const std::optional<ChatTemplateSources> sources = chat_template_sources(folder);
   if (!sources) return nullptr;
   try {
-    std::shared_ptr<ChatTemplate> own(
-        new ChatTemplate(PromptTemplate::kOwn, folder, sources->chat, template_specials(folder), date));
+    std::shared_ptr<ChatTemplate> own(new ChatTemplate(folder, sources->chat, template_specials(folder), date));
     if (sources->with_tools) own->tool_template_ = std::make_unique<const JinjaTemplate>(*sources->with_tools, date);
     return own;
   } catch (const JinjaError& error) {
@@ -34,24 +36,9 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& f
   }
 }
 
-std::shared_ptr<const ChatTemplate> ChatTemplate::known(std::string_view name) {
-  for (const KnownTemplate& one : known_templates())
-    if (name == one.name)
-      return std::shared_ptr<const ChatTemplate>(
-          new ChatTemplate(one.name, "", one.source, {{"bos_token", one.bos}, {"eos_token", one.eos}}));
-  return nullptr;
-}
-
-std::vector<std::string> ChatTemplate::known_names() {
-  std::vector<std::string> names;
-  for (const KnownTemplate& one : known_templates())
-    names.emplace_back(one.name);
-  return names;
-}
-
 ChatRendering ChatTemplate::prepare(const Prompt& prompt, Turn end) const {
   const bool has_other = !prompt.tools.empty() && tool_template_;
-  return {has_other ? *tool_template_ : template_, specials_, {eos_, turn_ends_.inner}, prompt, end};
+  return {has_other ? *tool_template_ : template_, specials_, {eos_, turn_ends_.inner, ends_with_eos_}, prompt, end};
 }
 
 bool ChatTemplate::mentions(std::string_view word) const {
@@ -63,7 +50,9 @@ std::vector<TextPiece> ChatTemplate::pieces(const Prompt& prompt, Turn end) cons
   const std::string& text = rendering.text();
   std::vector<TextPiece> pieces;
   const auto add = [&](std::size_t begin, std::size_t stop, bool is_target) {
-    if (begin < stop) pieces.push_back({text.substr(begin, stop - begin), is_target, false, !pieces.empty()});
+    const bool has_eos = is_target && ends_with_eos_;
+    if (begin < stop || has_eos)
+      pieces.push_back({text.substr(begin, stop - begin), is_target, has_eos, !pieces.empty() && !ends_with_eos_});
   };
   std::size_t done = 0;
   for (const TextRange& range : rendering.answers()) {

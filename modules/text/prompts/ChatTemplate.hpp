@@ -9,6 +9,7 @@
 #include "text/jinja/Jinja.hpp"
 #include "text/prompts/ChatRendering.hpp"
 #include "text/prompts/ChatTemplateFiles.hpp"
+#include "text/prompts/KnownTemplates.hpp"
 #include "text/prompts/PromptTemplate.hpp"
 #include "text/prompts/TurnEnds.hpp"
 
@@ -20,9 +21,7 @@ class ChatTemplate {
   /// Null where the folder has none. \throws DataError when it cannot be parsed
   static std::shared_ptr<const ChatTemplate> of_folder(const std::string& folder, const TemplateDate& date);
 
-  /// One of the known templates that are written in Jinja, null for another name.
-  static std::shared_ptr<const ChatTemplate> known(std::string_view name);
-  static std::vector<std::string> known_names();
+  explicit ChatTemplate(const KnownTemplate& known);
 
   /// The text with the answers that are trained as targets. They are what stands in {% generation %} blocks if the
   /// template has any; else what an answer adds to the text of the messages before it with a generation prompt, as far
@@ -34,23 +33,22 @@ class ChatTemplate {
   bool mentions(std::string_view word) const;
   /// What follows an answer's content.
   const TurnEnds& turn_ends() const { return turn_ends_; }
-  /// PromptTemplate::kOwn for that of a folder.
-  const std::string& name() const { return name_; }
   /// Nothing for a known template.
   const std::string& folder() const { return folder_; }
 
  private:
-  ChatTemplate(std::string name, std::string folder, std::string_view source, const TemplateSpecials& specials,
+  ChatTemplate(std::string folder, std::string_view source, const TemplateSpecials& specials,
                const TemplateDate& date = {});
 
   ChatRendering prepare(const Prompt& prompt, Turn end) const;
   void find_turn_ends();
 
-  std::string name_, folder_;
+  std::string folder_;
   JinjaTemplate template_;
   std::unique_ptr<const JinjaTemplate> tool_template_;  ///< for conversations with tools; null: the same
   JinjaTemplate::Variables specials_;                   ///< bos_token and so on
   std::string eos_;
+  bool ends_with_eos_ = false;  ///< answers end with the tokenizer's EOS
   TurnEnds turn_ends_;
 };
 

@@ -4,6 +4,92 @@ namespace multicard {
 
 namespace {
 
+/// The prompts of Stanford Alpaca. Answers are all they write behind the header; `default_system` comes first where a
+/// conversation has no system message.
+constexpr const char* kAlpaca = R"jinja(
+{%- set has_system = messages and messages[0].role == 'system' %}
+{%- if not has_system %}
+    {{- default_system }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '\n\n' if not (loop.first and has_system) }}
+    {%- if message.role == 'system' %}
+        {{- message.content }}
+    {%- elif message.role == 'user' %}
+        {{- '### Instruction:\n' ~ message.content }}
+    {%- elif message.role == 'assistant' %}
+        {{- '### Response:\n' }}
+        {%- generation %}{{ message.content }}{% endgeneration %}
+    {%- else %}
+        {{- raise_exception('it has no role ' ~ message.role) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '\n\n### Response:\n' }}
+{%- endif %})jinja";
+
+constexpr const char* kPlain = R"jinja(
+{%- for message in messages %}
+    {{- '\n' if not loop.first }}
+    {%- if message.role == 'assistant' %}
+        {%- generation %}{{ message.content }}{% endgeneration %}
+    {%- elif message.role in ['system', 'user'] %}
+        {{- message.content }}
+    {%- else %}
+        {{- raise_exception('it has no role ' ~ message.role) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt and messages %}
+    {{- '\n' }}
+{%- endif %})jinja";
+
+/// With `preamble` (Llama 3.1) a system turn that begins with it always comes first.
+constexpr const char* kLlama3 = R"jinja(
+{{- '<|begin_of_text|>' }}
+{%- set loop_messages = messages %}
+{%- if preamble %}
+    {{- '<|start_header_id|>system<|end_header_id|>\n\n' ~ preamble }}
+    {%- if messages and messages[0].role == 'system' %}
+        {{- messages[0].content | trim }}
+        {%- set loop_messages = messages[1:] %}
+    {%- endif %}
+    {{- '<|eot_id|>' }}
+{%- endif %}
+{%- for message in loop_messages %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+        {%- generation %}{{ message.content | trim ~ '<|eot_id|>' }}{% endgeneration %}
+    {%- elif message.role in ['system', 'user', 'tool', 'ipython'] %}
+        {%- set role = 'ipython' if message.role == 'tool' else message.role %}
+        {{- '<|start_header_id|>' ~ role ~ '<|end_header_id|>\n\n' ~ message.content | trim ~ '<|eot_id|>' }}
+    {%- else %}
+        {{- raise_exception('it has no role ' ~ message.role) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+{%- endif %})jinja";
+
+/// `default_system` comes first where a conversation has no system message; `tool_role` is 'tool' where that is known.
+constexpr const char* kChatml = R"jinja(
+{%- if default_system and not (messages and messages[0].role == 'system') %}
+    {{- '<|im_start|>system\n' ~ default_system ~ '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\n' }}
+        {%- generation %}{{ message.content ~ '<|im_end|>' }}{% endgeneration %}
+        {{- '\n' }}
+    {%- elif message.role in ['system', 'user', tool_role] %}
+        {{- '<|im_start|>' ~ message.role ~ '\n' ~ message.content ~ '<|im_end|>\n' }}
+    {%- else %}
+        {{- raise_exception('it has no role ' ~ message.role) }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %})jinja";
+
 /// [INST] around questions, which must alternate with answers; a system message stands in front of the first question.
 constexpr const char* kMistral = R"jinja(
 {%- if messages[0]['role'] == 'system' %}
@@ -120,14 +206,39 @@ constexpr const char* kDeepseek = R"jinja(
 }  // namespace
 
 const std::vector<KnownTemplate>& known_templates() {
+  using enum KnownTemplate::Match;
+  const std::string task = "Below is an instruction that describes a task",
+                    request = ". Write a response that appropriately completes the request.",
+                    // The dates that Llama 3.1's own template writes when its caller passes none.
+      dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
+                    smollm = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
+                    qwen2 = "You are a helpful assistant.",
+                    qwen2_5 = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
   static const std::vector<KnownTemplate> templates{
-      {"mistral", "<s>", "</s>", kMistral},
-      {"llama2", "<s>", "</s>", kLlama2},
-      {"zephyr", "", "</s>", kZephyr},
-      {"gemma", "<bos>", "<eos>", kGemma},
-      {"phi3", "", "<|endoftext|>", kPhi3},
-      {"phi4", "", "<|im_end|>", kPhi4},
-      {"deepseek", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", kDeepseek},
+      {.name = "alpaca",
+       .match = by_name,
+       .source = kAlpaca,
+       .variables = {{"default_system", task + request}},
+       .ends_with_eos = true,
+       .before_input = "\n\n### Input:\n",
+       .system_with_input = task + ", paired with an input that provides further context" + request},
+      {.name = "plain", .match = by_name, .source = kPlain, .ends_with_eos = true},
+      {"llama3", by_text, kLlama3},
+      {"llama3.1", by_text, kLlama3, {{"preamble", dates}}},
+      {"chatml", by_text, kChatml, {{"tool_role", "tool"}}},
+      {"smollm2", by_text, kChatml, {{"tool_role", "tool"}, {"default_system", smollm}}},
+      {"qwen2", by_text, kChatml, {{"tool_role", "tool"}, {"default_system", qwen2}}},
+      {"qwen2.5", by_text, kChatml, {{"default_system", qwen2_5}}},
+      {"mistral", by_name, kMistral, {{"bos_token", "<s>"}, {"eos_token", "</s>"}}},
+      {"llama2", by_name, kLlama2, {{"bos_token", "<s>"}, {"eos_token", "</s>"}}},
+      {"zephyr", by_name, kZephyr, {{"eos_token", "</s>"}}},
+      {"gemma", by_name, kGemma, {{"bos_token", "<bos>"}, {"eos_token", "<eos>"}}},
+      {"phi3", by_name, kPhi3, {{"eos_token", "<|endoftext|>"}}},
+      {"phi4", by_name, kPhi4, {{"eos_token", "<|im_end|>"}}},
+      {"deepseek",
+       by_name,
+       kDeepseek,
+       {{"bos_token", "<｜begin▁of▁sentence｜>"}, {"eos_token", "<｜end▁of▁sentence｜>"}}},
   };
   return templates;
 }

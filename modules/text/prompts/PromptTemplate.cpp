@@ -8,75 +8,16 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Utf8.hpp"
-#include "text/jinja/PythonText.hpp"
 #include "text/prompts/ChatTemplate.hpp"
-#include "text/prompts/PromptFormat.hpp"
+#include "text/prompts/KnownTemplates.hpp"
 
 namespace multicard {
 
 namespace {
 
-const char* const kAssistant = "assistant";
-const char* const kSystem = "system";
-
-/// Collects pieces; what is not a target runs together into one.
-class PieceList {
- public:
-  void add_context(std::string_view text) {
-    if (text.empty()) return;
-    if (pieces_.empty() || pieces_.back().is_target) pieces_.emplace_back();
-    pieces_.back().text += text;
-  }
-  void add_target(std::string text, bool ends_with_eos) { pieces_.push_back({std::move(text), true, ends_with_eos}); }
-  std::vector<TextPiece> release() { return std::move(pieces_); }
-
- private:
-  std::vector<TextPiece> pieces_;
-};
-
-const RoleFormat& role_format(const PromptFormat& format, const std::string& role) {
-  const auto found = format.roles.find(role);
-  if (found != format.roles.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [name, unused] : format.roles)
-    known.push_back(name);
-  throw DataError(fmt::format("template {} has no role \"{}\"", format.name, role),
-                  fmt::format("it knows {}", join(known, ", ")));
-}
-
-/// The messages with the system message that the template puts in front by itself.
-std::vector<Message> completed(const PromptFormat& format, std::span<const Message> messages) {
-  std::vector<Message> all(messages.begin(), messages.end());
-  const bool has_system = !all.empty() && all.front().role == kSystem;
-  if (!has_system && !(format.default_system.empty() && format.system_prefix.empty()))
-    all.insert(all.begin(), {kSystem, format.default_system});
-  return all;
-}
-
-void add_message(PieceList& pieces, const PromptFormat& format, const Message& message) {
-  const RoleFormat& role = role_format(format, message.role);
-  const std::string content(format.trims ? python_strip(message.content) : std::string_view(message.content));
-  pieces.add_context(role.before);
-  if (message.role == kAssistant && message.is_trained) {
-    pieces.add_target(content + role.end, format.needs_eos);
-  } else {
-    pieces.add_context(content + role.end);
-  }
-  pieces.add_context(role.after);
-}
-
-/// A conversation as the formats know it.
-bool is_plain(const Prompt& prompt) {
-  return prompt.tools.empty() && prompt.documents.empty() &&
-         std::all_of(prompt.messages.begin(), prompt.messages.end(), [](const Message& message) {
-           return message.fields.empty() && message.given_role.empty() &&
-                  (message.role == "user" || message.role == kAssistant || message.role == kSystem);
-         });
-}
-
-/// Conversations that tell the known formats from each other and from formats that are nearly theirs: with and without
-/// system message and answer, contents with white space around them and without any, a later system message, and
-/// answers with the reasoning that some models' templates cut away.
+/// Conversations in which the known templates differ from each other and from those that are nearly the same: with and
+/// without system message and answer, contents with white space around them and without any, a later system message,
+/// and answers with the reasoning that some models' templates cut away.
 std::vector<std::vector<Message>> probes() {
   const Message system{"system", " You are\n terse.  "}, user{"user", "  What is <b>1 + 1</b>?\n"},
       assistant{"assistant", "\n It is two. "}, thanks{"user", "Thanks 'a' \"lot\" \u4e2d"}, bye{"assistant", "Bye"},
@@ -98,47 +39,45 @@ std::vector<std::vector<Message>> probes() {
           {user, thought, thanks, second}};
 }
 
-/// The text with its targets marked.
-std::string marked(const std::vector<TextPiece>& pieces) {
-  std::string text;
-  for (const TextPiece& piece : pieces)
-    text += piece.is_target ? "\x01" + piece.text + "\x02" : piece.text;
-  return text;
+/// The texts of all probes, their targets marked.
+std::vector<std::string> marked_probes(const ChatTemplate& chat_template) {
+  std::vector<std::string> texts;
+  for (const std::vector<Message>& messages : probes())
+    for (const Turn end : {Turn::open, Turn::closed}) {
+      std::string& text = texts.emplace_back();
+      for (const TextPiece& piece : chat_template.pieces({messages}, end))
+        text += piece.is_target ? "\x01" + piece.text + "\x02" : piece.text;
+    }
+  return texts;
 }
 
-bool renders_alike(const PromptTemplate& own, const PromptTemplate& known) {
-  for (const std::vector<Message>& messages : probes())
-    for (const Turn end : {Turn::open, Turn::closed})
-      if (marked(own.conversation(messages, end)) != marked(known.conversation(messages, end))) return false;
-  return true;
+/// The known template that renders plain conversations alike, null where there is none.
+const KnownTemplate* find_alike(const ChatTemplate& own) {
+  try {
+    const std::vector<std::string> texts = marked_probes(own);
+    for (const KnownTemplate& known : known_templates())
+      if (known.match == KnownTemplate::Match::by_text && texts == marked_probes(ChatTemplate(known))) return &known;
+  } catch (const JinjaError&) {
+    // It objects to some conversations, which none of these do.
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 PromptTemplate PromptTemplate::named(const std::string& name) {
   std::vector<std::string> names;
-  for (const PromptFormat& format : prompt_formats()) {
-    if (format.name == name) return PromptTemplate(&format, nullptr);
-    names.push_back(format.name);
+  for (const KnownTemplate& known : known_templates()) {
+    if (name == known.name) return PromptTemplate(&known, std::make_shared<const ChatTemplate>(known));
+    names.emplace_back(known.name);
   }
-  if (auto known = ChatTemplate::known(name)) return PromptTemplate(nullptr, std::move(known));
-  const std::vector<std::string> more = ChatTemplate::known_names();
-  names.insert(names.end(), more.begin(), more.end());
   throw UsageError(fmt::format("there is no template \"{}\"", name), fmt::format("there are {}", join(names, ", ")));
 }
 
 std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
-  const std::shared_ptr<const ChatTemplate> chat_template = ChatTemplate::of_folder(folder, date);
-  if (!chat_template) return std::nullopt;
-  const PromptTemplate own(nullptr, chat_template);
-  for (const PromptFormat& format : prompt_formats())
-    try {
-      if (!format.needs_eos && renders_alike(own, PromptTemplate(&format, nullptr)))
-        return PromptTemplate(&format, chat_template);
-    } catch (const DataError&) {
-      break;  // it objects to some conversations, which no format does
-    }
-  return own;
+  const std::shared_ptr<const ChatTemplate> own = ChatTemplate::of_folder(folder, date);
+  if (!own) return std::nullopt;
+  return PromptTemplate(find_alike(*own), own);
 }
 
 PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder, const TemplateDate& date) {
@@ -156,31 +95,24 @@ PromptTemplate PromptTemplate::resolve(const std::string& name, const std::strin
   return named(name);
 }
 
-const std::string& PromptTemplate::name() const {
-  return format_ ? format_->name : chat_template_->name();
+std::string PromptTemplate::name() const {
+  return known_ ? known_->name : kOwn;
 }
 
 std::vector<TextPiece> PromptTemplate::instruction(std::string_view instruction, std::string_view input,
                                                    std::string_view output, std::string_view system) const {
+  const std::string_view own_system = known_ && !input.empty() ? std::string_view(known_->system_with_input) : "";
   std::vector<Message> messages;
-  if (!system.empty()) {
-    messages.push_back({kSystem, std::string(system)});
-  } else if (!input.empty() && format_ && !format_->default_system_with_input.empty()) {
-    messages.push_back({kSystem, format_->default_system_with_input});
-  }
+  if (system.empty()) system = own_system;
+  if (!system.empty()) messages.push_back({"system", std::string(system)});
   std::string question(instruction);
-  if (!input.empty()) question.append(format_ ? format_->input_intro : "\n").append(input);
+  if (!input.empty()) question.append(known_ ? known_->before_input : "\n").append(input);
   messages.push_back({"user", std::move(question)});
-  messages.push_back({kAssistant, std::string(output)});
+  messages.push_back({"assistant", std::string(output)});
   return conversation(messages, Turn::closed);
 }
 
 std::vector<TextPiece> PromptTemplate::conversation(const Prompt& prompt, Turn end) const {
-  if (format_ && (!chat_template_ || is_plain(prompt))) {
-    std::vector<TextPiece> pieces = formatted(prompt.messages, end);
-    if (chat_template_ && !pieces.empty()) pieces.front().is_begin = true;
-    return pieces;
-  }
   try {
     return chat_template_->pieces(prompt, end);
   } catch (const JinjaError& error) {
@@ -191,33 +123,8 @@ std::vector<TextPiece> PromptTemplate::conversation(const Prompt& prompt, Turn e
   }
 }
 
-std::vector<TextPiece> PromptTemplate::formatted(std::span<const Message> messages, Turn end) const {
-  PieceList pieces;
-  pieces.add_context(format_->begin);
-  std::vector<Message> all = completed(*format_, messages);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) pieces.add_context(format_->separator);
-    if (i == 0 && !format_->system_prefix.empty())
-      all[i].content = format_->system_prefix + std::string(python_strip(all[i].content));
-    if (i == 0 && !format_->system_prefix.empty()) {
-      const RoleFormat& role = role_format(*format_, kSystem);
-      pieces.add_context(role.before + all[i].content + role.end + role.after);
-    } else {
-      add_message(pieces, *format_, all[i]);
-    }
-  }
-  if (end == Turn::open) {
-    if (!all.empty()) pieces.add_context(format_->separator);
-    pieces.add_context(role_format(*format_, kAssistant).before);
-  }
-  std::vector<TextPiece> list = pieces.release();
-  for (std::size_t i = 1; i < list.size() && !format_->needs_eos; ++i)
-    list[i].continues = true;  // as the chat templates' users tokenise the whole text
-  return list;
-}
-
 bool PromptTemplate::uses(std::string_view word) const {
-  return chat_template_ && chat_template_->mentions(word);
+  return chat_template_->mentions(word);
 }
 
 void PromptTemplate::require_use_of(const std::string& date) const {
@@ -227,17 +134,17 @@ void PromptTemplate::require_use_of(const std::string& date) const {
 }
 
 bool PromptTemplate::completion_needs_eos() const {
-  return format_ && format_->needs_eos;
+  return known_ && known_->ends_with_eos;
 }
 
 bool PromptTemplate::is_own() const {
-  return chat_template_ && !chat_template_->folder().empty();
+  return !chat_template_->folder().empty();
 }
 
 std::vector<std::string> PromptTemplate::ends_of_turn() const {
   std::vector<std::string> ends;
-  const TurnEnds own = format_ ? TurnEnds{format_->roles.at(kAssistant).end, ""} : chat_template_->turn_ends();
-  for (const std::string& end : {own.last, own.inner})
+  const TurnEnds& both = chat_template_->turn_ends();
+  for (const std::string& end : {both.last, both.inner})
     if (!end.empty() && std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
   return ends;
 }

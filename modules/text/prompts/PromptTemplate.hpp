@@ -46,7 +46,7 @@ struct TextPiece {
 /// How a conversation ends: `closed` after the last message, `open` with the header of an answer to be generated.
 enum class Turn { closed, open };
 
-struct PromptFormat;
+struct KnownTemplate;
 class ChatTemplate;
 
 /// A way to write prompts. Cheap to copy.
@@ -64,7 +64,7 @@ class PromptTemplate {
   /// \throws DataError for kOwn where the folder has none
   static PromptTemplate resolve(const std::string& name, const std::string& folder, const TemplateDate& date = {});
 
-  const std::string& name() const;
+  std::string name() const;
   /// One turn. The output is a target, with what ends it. `input` and `system` may be empty.
   std::vector<TextPiece> instruction(std::string_view instruction, std::string_view input, std::string_view output,
                                      std::string_view system = {}) const;
@@ -88,12 +88,10 @@ class PromptTemplate {
   bool is_own() const;
 
  private:
-  PromptTemplate(const PromptFormat* format, std::shared_ptr<const ChatTemplate> chat_template)
-      : format_(format), chat_template_(std::move(chat_template)) {}
+  PromptTemplate(const KnownTemplate* known, std::shared_ptr<const ChatTemplate> chat_template)
+      : known_(known), chat_template_(std::move(chat_template)) {}
 
-  std::vector<TextPiece> formatted(std::span<const Message> messages, Turn end) const;
-
-  const PromptFormat* format_;  ///< null: none of the known ones
+  const KnownTemplate* known_;  ///< null: none of them
   std::shared_ptr<const ChatTemplate> chat_template_;
 };
 

@@ -10,6 +10,8 @@ namespace multicard {
 /// In bytes, `end` not included.
 struct TextRange {
   std::size_t begin = 0, end = 0;
+
+  bool operator==(const TextRange&) const = default;
 };
 
 /// The first of ascending ranges that does not end before or at `place`.
