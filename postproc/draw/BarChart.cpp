@@ -152,8 +152,7 @@ Drawing BarChart::drawing() const {
 ChartData BarChart::data() const {
   ChartData out{{"bar", "part", "value", "low", "high", "status"}, {}};
   const auto name_of = [&](const std::string& colour) {
-    const auto found =
-        std::find_if(legend.begin(), legend.end(), [&](const auto& entry) { return entry.first == colour; });
+    const auto found = std::ranges::find_if(legend, [&](const auto& entry) { return entry.first == colour; });
     return found == legend.end() ? std::string() : found->second;
   };
   for (const Bar& bar : bars) {

@@ -7,7 +7,7 @@
 namespace multicard::post {
 
 void push_apart(std::vector<EndLabel>& labels, const Area& area) {
-  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
+  std::ranges::stable_sort(labels, [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
   for (std::size_t i = 1; i < labels.size(); ++i)
     labels[i].y = std::max(labels[i].y, labels[i - 1].y + labels[i - 1].half_height() + labels[i].half_height());
   double limit = area.bottom;

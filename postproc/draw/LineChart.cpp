@@ -41,7 +41,7 @@ bool is_from_zero(Horizontal horizontal) {
 
 Range x_range(const LineChart& chart) {
   if (chart.horizontal == Horizontal::log2_counts) {
-    const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
+    const auto [least, most] = std::ranges::minmax_element(chart.ticks);
     return {*least / kSpread, *most * kSpread, 1};
   }
   if (chart.horizontal == Horizontal::linear_values) {

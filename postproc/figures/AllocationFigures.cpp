@@ -19,13 +19,13 @@ constexpr std::int64_t kMostRanks = 32;
 std::vector<std::pair<std::string, std::string>> legend_of(const std::vector<AllocationInterval>& intervals) {
   std::vector<std::pair<std::string, std::string>> legend;
   for (const AllocationInterval& interval : intervals)
-    if (std::none_of(legend.begin(), legend.end(), [&](const auto& known) { return known.second == interval.task; }))
+    if (std::ranges::none_of(legend, [&](const auto& known) { return known.second == interval.task; }))
       legend.emplace_back(kColours[legend.size() % kColours.size()], interval.task);
   return legend;
 }
 
 const std::string& colour_of(const std::vector<std::pair<std::string, std::string>>& legend, const std::string& task) {
-  return std::find_if(legend.begin(), legend.end(), [&](const auto& entry) { return entry.second == task; })->first;
+  return std::ranges::find_if(legend, [&](const auto& entry) { return entry.second == task; })->first;
 }
 
 /// What a rank did, with gaps.

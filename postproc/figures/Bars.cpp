@@ -57,11 +57,10 @@ void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>
   int number = 0;
   for (const auto& piece : pieces(all, std::max<std::size_t>(1, kMostBars / ranks.size()))) {
     const std::vector<const Cell*> cells = barred_cells(study, piece, what);
-    if (std::none_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->status == CellStatus::complete; }))
-      continue;
+    if (std::ranges::none_of(cells, [](const Cell* cell) { return cell->status == CellStatus::complete; })) continue;
     BarChart chart;
     for (const Cell* cell : cells) {
-      const auto colour = std::find(ranks.begin(), ranks.end(), cell->ranks) - ranks.begin();
+      const auto colour = std::ranges::find(ranks, cell->ranks) - ranks.begin();
       chart.bars.push_back(bar_of(study, *cell, what.of(*cell), static_cast<std::size_t>(colour)));
     }
     chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece), what.amount, reading_aid(study, cells));
@@ -79,7 +78,7 @@ std::string bar_label(const Study& study, const Cell& cell, const std::vector<co
   const std::string& label = study.configuration(cell).label;
   std::string ranks = counted(cell.ranks, "rank");
   const auto same = [&](auto member) {
-    return std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->*member == cell.*member; });
+    return std::ranges::all_of(cells, [&](const Cell* other) { return other->*member == cell.*member; });
   };
   if (same(&Cell::configuration)) return ranks;
   return same(&Cell::ranks) ? label : fmt::format("{}, {}", label, ranks);
@@ -100,13 +99,7 @@ std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const 
     all.insert(all.end(), cells.begin(), cells.end());
     last.push_back(cells.back());
   }
-  const std::vector<const Cell*>& chosen = all.size() <= kMostCells ? all : last;
-  std::vector<std::vector<const Cell*>> out;
-  for (const Cell* cell : chosen) {
-    if (out.empty() || out.back().size() == kMostBars) out.emplace_back();
-    out.back().push_back(cell);
-  }
-  return out;
+  return pieces(all.size() <= kMostCells ? all : last, kMostBars);
 }
 
 std::string on_ranks(const std::vector<const Cell*>& cells) {

@@ -40,9 +40,8 @@ Finding comparison_title(const Study& study, const std::vector<std::size_t>& gro
     return {fmt::format("No clear winner on {}: {} and {}, {}", ranks, name, study.configuration(*second).label,
                         no_difference(best.rate, second->rate)),
             evidence};
-  const auto others = std::count_if(group.begin(), group.end(), [&](std::size_t i) {
-    return i != best.configuration && study.cell(i, best.ranks) != nullptr;
-  });
+  const auto others = std::ranges::count_if(
+      group, [&](std::size_t i) { return i != best.configuration && study.cell(i, best.ranks) != nullptr; });
   if (others > 0) return {fmt::format("Only {} completed on {}", name, ranks), evidence};
   return {fmt::format("{} alone was run on {}", name, ranks), evidence};
 }

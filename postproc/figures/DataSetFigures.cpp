@@ -26,7 +26,7 @@ Finding time_title(const Study& study, const LengthEffect& effect) {
 
 Finding rate_title(const Study& study, const LengthEffect& effect) {
   const auto by_rate = [](const Cell* a, const Cell* b) { return a->rate.value < b->rate.value; };
-  const auto [least, most] = std::minmax_element(effect.cells.begin(), effect.cells.end(), by_rate);
+  const auto [least, most] = std::ranges::minmax_element(effect.cells, by_rate);
   const double ratio = (*most)->rate.value / (*least)->rate.value;
   const Evidence evidence{{"ranks", effect.ranks}, {"ratio", ratio}};
   const std::string ranks = counted(effect.ranks, "rank");
@@ -51,11 +51,10 @@ void add_data_set_figures(const Study& study, std::vector<Figure>& figures) {
                  "Of the slowest rank. Lengths, padding and imbalance are in the table.", "", amount,
                  [](const Cell& cell) { return in_milliseconds(cell.step_time); }},
                 figures);
-  add_cell_bars(
-      study,
-      {"data_sets-rate", study.rate_unit(), rate_title(study, last), "Tokens of the input: padding does not count.", "",
-       amount, [](const Cell& cell) { return cell.rate; }},
-      figures);
+  add_cell_bars(study,
+                {"data_sets-rate", study.rate_unit(), rate_title(study, last),
+                 "Tokens of the input: padding does not count.", "", amount, &Cell::rate},
+                figures);
 }
 
 }  // namespace multicard::post

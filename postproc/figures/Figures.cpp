@@ -49,7 +49,7 @@ std::string common_settings(const Study& study, const std::vector<std::size_t>& 
   for (const char* key : {"model", "method", "strategy", "precision", "image_size", "global_batch", "batch_per_rank"}) {
     std::set<std::string> values;
     for (const Cell& cell : study.cells)
-      if (std::find(configurations.begin(), configurations.end(), cell.configuration) != configurations.end())
+      if (std::ranges::find(configurations, cell.configuration) != configurations.end())
         for (const std::size_t run : cell.runs)
           if (const std::string value = setting(study.runs[run], key); !value.empty()) values.insert(value);
     if (values.size() == 1) parts.push_back(study.keys.label(key, *values.begin()));
@@ -69,27 +69,17 @@ std::string repeats_text(const std::vector<const Cell*>& cells) {
 }
 
 std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells) {
-  const bool crosses =
-      std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+  const bool crosses = std::ranges::any_of(cells, [&](const Cell* cell) { return any_unfinished(study, *cell); });
   return fmt::format("{}, 95 % intervals{}", repeats_text(cells), crosses ? ", × failed or stopped" : "");
 }
 
 bool any_unfinished(const Study& study, const Cell& cell) {
-  return std::any_of(cell.runs.begin(), cell.runs.end(),
-                     [&](std::size_t run) { return study.runs[run].status != "complete"; });
+  return std::ranges::any_of(cell.runs, [&](std::size_t run) { return study.runs[run].status != "complete"; });
 }
 
 std::optional<ErrorBar> error_bar(const Estimate& estimate) {
   if (!estimate.interval) return std::nullopt;
   return ErrorBar{estimate.interval->low, estimate.interval->high};
-}
-
-std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most) {
-  std::vector<std::vector<std::size_t>> out;
-  for (std::size_t i = 0; i < configurations.size(); i += most)
-    out.emplace_back(configurations.begin() + static_cast<std::ptrdiff_t>(i),
-                     configurations.begin() + static_cast<std::ptrdiff_t>(std::min(i + most, configurations.size())));
-  return out;
 }
 
 }  // namespace multicard::post

@@ -101,7 +101,15 @@ bool any_unfinished(const Study& study, const Cell& cell);
 /// The interval of an estimate, as charts take it.
 std::optional<ErrorBar> error_bar(const Estimate& estimate);
 
-/// `configurations` in pieces of at most `most`.
-std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most);
+/// `all` in pieces of at most `most`.
+template <class T>
+std::vector<std::vector<T>> pieces(const std::vector<T>& all, std::size_t most) {
+  std::vector<std::vector<T>> out;
+  for (const T& one : all) {
+    if (out.empty() || out.back().size() == most) out.emplace_back();
+    out.back().push_back(one);
+  }
+  return out;
+}
 
 }  // namespace multicard::post

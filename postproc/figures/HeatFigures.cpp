@@ -36,8 +36,7 @@ std::optional<Direction> direction_of(const Study& study, const std::string& nam
     if (axis.key != name && short_key(axis.key) != name) continue;
     Direction direction{axis.key, axis.values};
     if (is_numeric(axis))
-      std::sort(direction.values.begin(), direction.values.end(),
-                [](const auto& a, const auto& b) { return number_of(a) < number_of(b); });
+      std::ranges::sort(direction.values, [](const auto& a, const auto& b) { return number_of(a) < number_of(b); });
     return direction;
   }
   return std::nullopt;
@@ -49,8 +48,7 @@ std::optional<HeatAxes> default_axes(const Study& study) {
   for (const Axis& axis : study.axes)
     if (!axis.is_learning) axes.push_back(&axis);
   if (axes.size() < 2) return std::nullopt;
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis* a, const Axis* b) { return a->values.size() > b->values.size(); });
+  std::ranges::stable_sort(axes, [](const Axis* a, const Axis* b) { return a->values.size() > b->values.size(); });
   return HeatAxes{axes[0]->key, axes[1]->key};
 }
 
@@ -76,7 +74,7 @@ std::vector<Map> maps_of(const Study& study, const Direction& across, const Dire
         parts.push_back(study.keys.label(axis.key, value_of(study, cell, axis.key)));
     if (!over_ranks && study.has_scaling()) parts.push_back(counted(cell.ranks, "rank"));
     const std::string fixed = join(parts, ", ");
-    auto map = std::find_if(maps.begin(), maps.end(), [&](const Map& known) { return known.fixed == fixed; });
+    auto map = std::ranges::find_if(maps, [&](const Map& known) { return known.fixed == fixed; });
     if (map == maps.end()) map = maps.insert(maps.end(), Map{fixed, {}});
     map->cells.push_back(&cell);
   }
@@ -133,8 +131,7 @@ struct Grid {
 
 /// Whether rates along this direction do not compare: it changes the work.
 bool is_work(const Study& study, const Direction& direction) {
-  return std::any_of(study.axes.begin(), study.axes.end(),
-                     [&](const Axis& axis) { return axis.key == direction.key && axis.is_work; });
+  return std::ranges::any_of(study.axes, [&](const Axis& axis) { return axis.key == direction.key && axis.is_work; });
 }
 
 std::string place_of(const Study& study, const Cell& cell, const Direction& across, const Direction& down) {

@@ -6,6 +6,7 @@
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Ranking.hpp"
@@ -18,11 +19,6 @@ namespace {
 
 constexpr std::size_t kMostGroups = 2;
 
-const MetricSeries* metric_of(const RunReport& run, const std::string& name) {
-  const auto found = run.metrics.find(name);
-  return found == run.metrics.end() || found->second.values.empty() ? nullptr : &found->second;
-}
-
 /// The cells whose curves of `metric` are worth drawing together: one configuration's on all ranks, or of several each
 /// on most.
 std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std::size_t>& configurations,
@@ -33,7 +29,7 @@ std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std
     for (const Cell* cell : cells) {
       const bool last = cell == cells.back() || cell == largest(study, configuration);
       const bool wanted = configurations.size() == 1 || last;
-      if (wanted && !cell->measured.empty() && metric_of(representative(study, *cell), metric)) out.push_back(cell);
+      if (wanted && !cell->measured.empty() && representative(study, *cell).metric(metric)) out.push_back(cell);
     }
   }
   if (out.size() > kColours.size()) out.resize(kColours.size());
@@ -47,32 +43,16 @@ std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   return points;
 }
 
-template <class Member>
-bool all_same(const std::vector<const Cell*>& cells, Member member) {
-  return std::all_of(cells.begin(), cells.end(), [&](const Cell* cell) { return cell->*member == cells[0]->*member; });
-}
-
-/// Only what differs between the curves.
-std::string curve_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
-  const std::string& label = study.configuration(cell).label;
-  if (all_same(cells, &Cell::configuration)) return counted(cell.ranks, "rank");
-  return all_same(cells, &Cell::ranks) ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
-}
-
-/// ", 8 ranks" where all cells have the same number.
-std::string common_ranks(const std::vector<const Cell*>& cells) {
-  return all_same(cells, &Cell::ranks) ? ", " + counted(cells[0]->ranks, "rank") : std::string();
-}
-
 LineChart curves(const Study& study, const std::vector<const Cell*>& cells, const std::string& metric,
                  std::size_t window) {
   LineChart chart;
   chart.horizontal = Horizontal::linear;
-  const bool one = all_same(cells, &Cell::configuration);
+  const bool one =
+      std::ranges::all_of(cells, [&](const Cell* cell) { return cell->configuration == cells.front()->configuration; });
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const MetricSeries& values = *metric_of(representative(study, *cells[i]), metric);
+    const MetricSeries& values = *representative(study, *cells[i]).metric(metric);
     const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
-    chart.series.push_back({curve_label(study, *cells[i], cells), style, smoothed(values, window), {}});
+    chart.series.push_back({bar_label(study, *cells[i], cells), style, smoothed(values, window), {}});
   }
   return chart;
 }
@@ -105,18 +85,17 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
               std::vector<Figure>& figures) {
   std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
   std::erase_if(cells,
-                [&](const Cell* cell) { return !has_curve(*metric_of(representative(study, *cell), "train_loss")); });
+                [&](const Cell* cell) { return !has_curve(*representative(study, *cell).metric("train_loss")); });
   if (cells.empty()) return;
   std::size_t num_values = 0;
   for (const Cell* cell : cells)
-    num_values = std::max(num_values, metric_of(representative(study, *cell), "train_loss")->values.size());
+    num_values = std::max(num_values, representative(study, *cell).metric("train_loss")->values.size());
   const std::size_t window = window_for(num_values);
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const Finding title =
-      loss_title(*metric_of(representative(study, *cells.front()), "train_loss"), chart.series.front());
+  const Finding title = loss_title(*representative(study, *cells.front()).metric("train_loss"), chart.series.front());
   chart.subtitle =
-      fmt::format("{}{}. Running median of {} steps", common_settings(study, group), common_ranks(cells), window);
+      fmt::format("{}{}. Running median of {} steps", common_settings(study, group), on_ranks(cells), window);
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
@@ -163,7 +142,7 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
       }
   const Finding title{fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3)),
                       {{"best", best}}};
-  chart.subtitle = common_settings(study, group) + common_ranks(cells);
+  chart.subtitle = common_settings(study, group) + on_ranks(cells);
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;
   figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, title, chart,
@@ -177,14 +156,14 @@ struct ScaleHistory {
   double low = INFINITY, high = -INFINITY;
 
   void add(const RunReport& run) {
-    const MetricSeries& scale = *metric_of(run, "loss_scale");
+    const MetricSeries& scale = *run.metric("loss_scale");
     num_steps += static_cast<std::int64_t>(scale.values.size());
     for (const double value : scale.values) {
       low = std::min(low, value);
       high = std::max(high, value);
     }
-    if (const MetricSeries* skipped = metric_of(run, "skipped"))
-      num_skipped += std::count_if(skipped->values.begin(), skipped->values.end(), [](double v) { return v > 0; });
+    if (const MetricSeries* skipped = run.metric("skipped"))
+      num_skipped += std::ranges::count_if(skipped->values, [](double v) { return v > 0; });
   }
   Finding title() const {
     const std::string where =
@@ -197,8 +176,8 @@ struct ScaleHistory {
 
 /// Where updates were skipped, on the curve.
 std::vector<Point> skips_of(const RunReport& run) {
-  const MetricSeries& scale = *metric_of(run, "loss_scale");
-  const MetricSeries* skipped = metric_of(run, "skipped");
+  const MetricSeries& scale = *run.metric("loss_scale");
+  const MetricSeries* skipped = run.metric("skipped");
   std::vector<Point> out;
   for (std::size_t i = 0; skipped && i < std::min(skipped->values.size(), scale.values.size()); ++i)
     if (skipped->values[i] > 0)
@@ -217,7 +196,7 @@ void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, c
       point.y = std::log2(point.y);
     chart.series[i].crosses = skips_of(run);
   }
-  chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), common_ranks(cells));
+  chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), on_ranks(cells));
   chart.x_name = "step";
   chart.y_name = "loss scale, as a power of two";
   chart.markers = Markers::off;
@@ -237,7 +216,7 @@ void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures) {
   for (const auto& group : study.comparable()) {
     std::vector<const Cell*> cells = cells_to_draw(study, group, "loss_scale");
     const auto too_short = [&](const Cell* cell) {
-      return metric_of(representative(study, *cell), "loss_scale")->values.size() < 2;
+      return representative(study, *cell).metric("loss_scale")->values.size() < 2;
     };
     std::erase_if(cells, too_short);
     if (cells.empty()) continue;

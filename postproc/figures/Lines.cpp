@@ -65,7 +65,7 @@ double number_of(const std::string& value) {
 }
 
 bool is_numeric(const Axis& axis) {
-  return std::all_of(axis.values.begin(), axis.values.end(), [](const std::string& value) {
+  return std::ranges::all_of(axis.values, [](const std::string& value) {
     const double number = number_of(value);
     return number == number;
   });
@@ -78,14 +78,14 @@ std::vector<Line> lines_along(const Study& study, const std::string& key) {
     const double at = number_of(others.at(key));
     others.erase(key);
     others["ranks"] = std::to_string(cell.ranks);
-    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& known) { return known.others == others; });
+    auto line = std::ranges::find_if(lines, [&](const Line& known) { return known.others == others; });
     if (line == lines.end()) line = lines.insert(lines.end(), Line{others, labels_of(study, others), {}});
     line->points.emplace_back(at, &cell);
   }
   std::erase_if(lines, [](const Line& line) { return line.points.size() < 2; });
   for (Line& line : lines)
-    std::sort(line.points.begin(), line.points.end());
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    std::ranges::sort(line.points);
+  std::ranges::stable_sort(lines, [](const Line& a, const Line& b) {
     return a.points.front().second->ranks < b.points.front().second->ranks;
   });
   return lines;
@@ -99,12 +99,11 @@ std::vector<std::vector<Line>> panels_of(const std::vector<Line>& lines, std::si
   std::vector<std::vector<Line>> panels;
   std::vector<std::string> values;  // in the order of the lines
   for (const Line& line : lines)
-    if (std::find(values.begin(), values.end(), line.others.at(key)) == values.end())
-      values.push_back(line.others.at(key));
+    if (std::ranges::find(values, line.others.at(key)) == values.end()) values.push_back(line.others.at(key));
   for (const std::string& value : values) {
     std::vector<Line> part;
-    std::copy_if(lines.begin(), lines.end(), std::back_inserter(part),
-                 [&](const Line& line) { return line.others.at(key) == value; });
+    std::ranges::copy_if(lines, std::back_inserter(part),
+                         [&](const Line& line) { return line.others.at(key) == value; });
     for (auto& panel : panels_of(part, most))
       panels.push_back(std::move(panel));
   }

@@ -32,101 +32,59 @@ constexpr std::array<MemoryKind, 6> kKinds{{{"weights", &MemorySplit::weights, "
                                             {"optimizer", &MemorySplit::optimizer, "#D55E00"},
                                             {"activations and the rest", &MemorySplit::rest, "#999999"}}};
 
-const MethodCell* find(const std::vector<MethodCell>& cells, const Cell& cell) {
-  for (const MethodCell& one : cells)
-    if (one.cell == &cell) return &one;
-  return nullptr;
-}
-
-/// A number that is known exactly, or not at all.
-Estimate exactly(double value) {
-  return {value, std::nullopt, Basis::none, 1};
-}
-
-/// A figure of what `of` says of every cell that has it.
-void add_bars(const Study& study, const std::vector<MethodCell>& cells, CellBars what,
-              const std::function<Estimate(const MethodCell&)>& of, std::vector<Figure>& figures) {
-  what.heading = kHeading;
-  what.of = [&cells, of](const Cell& cell) {
-    const MethodCell* const found = find(cells, cell);
-    return found ? of(*found) : Estimate{};
-  };
-  if (std::any_of(cells.begin(), cells.end(), [&](const MethodCell& cell) { return of(cell).known(); }))
-    add_cell_bars(study, what, figures);
-}
-
-void add_speed(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
-  add_bars(
-      study, cells,
-      {"methods-time",
-       "milliseconds per step",
-       {"The time of an iteration by tuning method"},
-       "Of the slowest rank. A row of a preference method is a pair: two sequences.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return in_milliseconds(cell.cell->step_time); }, figures);
-  add_bars(
-      study, cells,
-      {"methods-rate",
-       study.rate_unit(),
-       {"The rate of each tuning method"},
-       "Tokens of the input, of a pair those of both sequences: padding does not count.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return cell.cell->rate; }, figures);
-}
+/// A figure of what `of` is for every cell that has it.
+struct MethodBars {
+  std::string id, x_name, title, caption;
+  std::function<Estimate(const MethodCell&)> of;
+};
 
 /// Bytes that no rank sends or copies are no bar.
-Estimate traffic(double bytes) {
-  return bytes > 0 ? exactly(bytes / 1e6) : Estimate{};
+Estimate megabytes(double bytes) {
+  return bytes > 0 ? Estimate{bytes / 1e6, std::nullopt, Basis::none, 1} : Estimate{};
 }
 
-void add_traffic(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
-  add_bars(
-      study, cells,
-      {"methods-bus",
-       "MB a step and rank",
-       {"What a step sends over the interconnect"},
+std::function<Estimate(const MethodCell&)> copied(double MethodCell::*bytes) {
+  return [bytes](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : megabytes(cell.*bytes); };
+}
+
+std::vector<MethodBars> speed_bars(const std::string& rate_unit) {
+  return {{"methods-time", "milliseconds per step", "The time of an iteration by tuning method",
+           "Of the slowest rank. A row of a preference method is a pair: two sequences.",
+           [](const MethodCell& cell) { return in_milliseconds(cell.cell->step_time); }},
+          {"methods-rate", rate_unit, "The rate of each tuning method",
+           "Tokens of the input, of a pair those of both sequences: padding does not count.",
+           [](const MethodCell& cell) { return cell.cell->rate; }}};
+}
+
+const std::vector<MethodBars>& traffic_and_score_bars() {
+  static const std::vector<MethodBars> kBars{
+      {"methods-bus", "MB a step and rank", "What a step sends over the interconnect",
        "Bytes of all-reduces on the bus by nccl-tests' formula. One rank sends nothing.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return traffic(cell.on_bus); }, figures);
-  const auto add_copies = [&](const char* id, const char* title, const char* note, double MethodCell::*bytes) {
-    add_bars(
-        study, cells, {id, "MB a step and rank", {title}, note, "", "", {}},
-        [bytes](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : traffic(cell.*bytes); }, figures);
-  };
-  add_copies("methods-host_to_device", "What a step copies from host to device",
-             "The program's own copies, of batches.", &MethodCell::host_to_device);
-  add_copies("methods-device_to_device", "What a step copies within the device",
-             "By cudaMemcpy and its variants, LibTorch's own calls among them.", &MethodCell::device_to_device);
+       [](const MethodCell& cell) { return megabytes(cell.on_bus); }},
+      {"methods-host_to_device", "MB a step and rank", "What a step copies from host to device",
+       "The program's own copies, of batches.", copied(&MethodCell::host_to_device)},
+      {"methods-device_to_device", "MB a step and rank", "What a step copies within the device",
+       "By cudaMemcpy and its variants, LibTorch's own calls among them.", copied(&MethodCell::device_to_device)},
+      {"methods-loss", "held-out loss", "Held-out loss of methods that predict tokens",
+       "After the last step, mean over held-out target tokens; lower is better. Those of qat and lora-qat are of the "
+       "rounded model.",
+       &MethodCell::held_out_loss},
+      {"methods-accuracy", "preference accuracy", "Held-out preference accuracy of DPO methods",
+       "After the last step: share of held-out pairs whose chosen answer has the larger reward.",
+       &MethodCell::preference_accuracy}};
+  return kBars;
 }
 
-void add_scores(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
-  add_bars(
-      study, cells,
-      {"methods-loss",
-       "held-out loss",
-       {"Held-out loss of methods that predict tokens"},
-       "After the last step, mean over held-out target tokens; lower is better. Those of qat and lora-qat are of "
-       "the rounded model.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return cell.held_out_loss; }, figures);
-  add_bars(
-      study, cells,
-      {"methods-accuracy",
-       "preference accuracy",
-       {"Held-out preference accuracy of DPO methods"},
-       "After the last step: share of held-out pairs whose chosen answer has the larger reward.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return cell.preference_accuracy; }, figures);
+void add_bars(const Study& study, const std::vector<MethodCell>& cells, const std::vector<MethodBars>& all,
+              std::vector<Figure>& figures) {
+  for (const MethodBars& bars : all) {
+    if (std::ranges::none_of(cells, [&](const MethodCell& cell) { return bars.of(cell).known(); })) continue;
+    const auto of = [&](const Cell& cell) {
+      const auto found = std::ranges::find(cells, &cell, &MethodCell::cell);
+      return found == cells.end() ? Estimate{} : bars.of(*found);
+    };
+    add_cell_bars(study, {bars.id, bars.x_name, {bars.title}, bars.caption, kHeading, "", of}, figures);
+  }
 }
 
 Bar memory_bar(const Study& study, const MethodCell& cell) {
@@ -140,7 +98,7 @@ Bar memory_bar(const Study& study, const MethodCell& cell) {
 
 Finding memory_title(const std::vector<const MethodCell*>& cells) {
   const auto by_peak = [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; };
-  const auto [least, most] = std::minmax_element(cells.begin(), cells.end(), by_peak);
+  const auto [least, most] = std::ranges::minmax_element(cells, by_peak);
   const double low = (*least)->memory->peak, high = (*most)->memory->peak;
   return {fmt::format("A rank needs from {} ({}) to {} ({})", human_bytes(low), (*least)->label, human_bytes(high),
                       (*most)->label),
@@ -151,12 +109,9 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
   const std::vector<int> ranks = drawn_ranks(study);
   std::vector<const MethodCell*> cells;
   for (const MethodCell& cell : all)
-    if (cell.memory && std::find(ranks.begin(), ranks.end(), cell.cell->ranks) != ranks.end()) cells.push_back(&cell);
+    if (cell.memory && std::ranges::find(ranks, cell.cell->ranks) != ranks.end()) cells.push_back(&cell);
   int number = 0;
-  for (std::size_t from = 0; from < cells.size(); from += kMostBars) {
-    const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(from);
-    const std::vector<const MethodCell*> piece(
-        begin, begin + static_cast<std::ptrdiff_t>(std::min(kMostBars, cells.size() - from)));
+  for (const std::vector<const MethodCell*>& piece : pieces(cells, kMostBars)) {
     BarChart chart;
     for (const MethodCell* cell : piece)
       chart.bars.push_back(memory_bar(study, *cell));
@@ -200,12 +155,11 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
 void add_method_figures(const Study& study, std::vector<Figure>& figures) {
   if (!compares_methods(study)) return;
   const std::vector<MethodCell> cells = method_cells(study);
-  add_speed(study, cells, figures);
+  add_bars(study, cells, speed_bars(study.rate_unit()), figures);
   add_memory(study, cells, figures);
   for (const Objective objective : {Objective::next_token, Objective::preference})
     add_limits(study, cells, objective, figures);
-  add_traffic(study, cells, figures);
-  add_scores(study, cells, figures);
+  add_bars(study, cells, traffic_and_score_bars(), figures);
 }
 
 }  // namespace multicard::post

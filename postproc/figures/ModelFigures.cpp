@@ -17,12 +17,12 @@ namespace {
 const ScalingPrediction* prediction_of(const Study& study, const std::vector<std::size_t>& group) {
   std::vector<std::size_t> candidates;
   for (const ScalingPrediction& prediction : study.predictions)
-    if (std::find(group.begin(), group.end(), prediction.configuration) != group.end())
+    if (std::ranges::find(group, prediction.configuration) != group.end())
       candidates.push_back(prediction.configuration);
   const Cell* best = fastest(study, candidates);
   if (!best) return nullptr;
-  return &*std::find_if(study.predictions.begin(), study.predictions.end(),
-                        [&](const ScalingPrediction& one) { return one.configuration == best->configuration; });
+  return &*std::ranges::find_if(study.predictions,
+                                [&](const ScalingPrediction& one) { return one.configuration == best->configuration; });
 }
 
 LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {

@@ -51,8 +51,7 @@ std::string exclusion_text(long decided, long all) {
 }
 
 std::string caption_of(const std::vector<OptionEffect>& effects) {
-  const auto decided =
-      std::count_if(effects.begin(), effects.end(), [](const OptionEffect& effect) { return effect.decided(); });
+  const auto decided = std::ranges::count_if(effects, &OptionEffect::decided);
   int num_pairs = 0, num_unfinished = 0;
   for (const OptionEffect& effect : effects) {
     num_pairs += effect.ratio.num_values;
@@ -70,27 +69,22 @@ std::string caption_of(const std::vector<OptionEffect>& effects) {
 }  // namespace
 
 void add_option_figures(const Study& study, std::vector<Figure>& figures) {
-  const std::vector<OptionEffect>& all = study.effects;
   int number = 0;
-  for (std::size_t from = 0; from < all.size(); from += kMostBars) {
-    const std::vector<OptionEffect> effects(
-        all.begin() + static_cast<std::ptrdiff_t>(from),
-        all.begin() + static_cast<std::ptrdiff_t>(std::min(from + kMostBars, all.size())));
+  for (const std::vector<OptionEffect>& effects : pieces(study.effects, kMostBars)) {
     BarChart chart;
     std::size_t colour = 0;
     for (std::size_t i = 0; i < effects.size(); ++i) {
       if (i > 0 && effects[i].key != effects[i - 1].key) ++colour;
       chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
     }
-    if (std::none_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.ratio.known(); })) continue;
+    if (std::ranges::none_of(effects, [](const auto& effect) { return effect.ratio.known(); })) continue;
     const Finding title = title_of(effects);
     chart.subtitle =
         "One option changed at a time, everything else and the number of ranks equal: rate over the rate without it, "
         "geometric mean over pairs, 95 % intervals" +
-        std::string(
-            std::any_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.num_unfinished > 0; })
-                ? ", × did not complete"
-                : "");
+        std::string(std::ranges::any_of(effects, [](const auto& effect) { return effect.num_unfinished > 0; })
+                        ? ", × did not complete"
+                        : "");
     chart.x_name = "times the rate";
     chart.reference = 1;
     figures.push_back(

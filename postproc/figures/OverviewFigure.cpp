@@ -18,8 +18,7 @@ constexpr std::size_t kMostColumns = 8, kMostRows = 24;
 std::vector<std::string> option_labels(const Study& study) {
   std::vector<std::string> labels;
   for (const Configuration& configuration : study.configurations)
-    if (std::find(labels.begin(), labels.end(), configuration.label) == labels.end())
-      labels.push_back(configuration.label);
+    if (std::ranges::find(labels, configuration.label) == labels.end()) labels.push_back(configuration.label);
   return labels;
 }
 
@@ -38,8 +37,8 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
 }
 
 bool any_failed(const HeatMap& map) {
-  return std::any_of(map.cells.begin(), map.cells.end(), [](const std::vector<HeatCell>& row) {
-    return std::any_of(row.begin(), row.end(), [](const HeatCell& cell) { return cell.kind == HeatCellKind::failed; });
+  return std::ranges::any_of(map.cells, [](const std::vector<HeatCell>& row) {
+    return std::ranges::any_of(row, [](const HeatCell& cell) { return cell.kind == HeatCellKind::failed; });
   });
 }
 
@@ -48,7 +47,7 @@ bool any_failed(const HeatMap& map) {
 void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   const auto groups = study.comparable();
   const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
-  if (std::all_of(groups.begin(), groups.end(), one_speed)) return;
+  if (std::ranges::all_of(groups, one_speed)) return;
   HeatMap map;
   map.rows = option_labels(study);
   if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;

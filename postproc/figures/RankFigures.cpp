@@ -35,11 +35,11 @@ std::vector<std::size_t> shown_ranks(const RunReport& run) {
   for (std::size_t i = 0; i < ranks.size(); ++i)
     ranks[i] = i;
   if (ranks.size() <= kMostRanks) return ranks;
-  std::sort(ranks.begin(), ranks.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(ranks, [&](std::size_t a, std::size_t b) {
     return run.rank_reports[a].own.value > run.rank_reports[b].own.value;
   });
   ranks.resize(kMostRanks);
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   return ranks;
 }
 
@@ -104,11 +104,11 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
         cell && cell->ranks > 1 && !representative(study, *cell).rank_reports.empty())
       cells.push_back(cell);
   // Where there are many, those with stragglers and with the widest spread come first.
-  std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
+  std::ranges::stable_sort(cells, [](const Cell* a, const Cell* b) {
     return std::pair(stragglers_of(*b).size(), b->rank_spread) < std::pair(stragglers_of(*a).size(), a->rank_spread);
   });
   const auto with_stragglers = static_cast<std::size_t>(
-      std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return !stragglers_of(*cell).empty(); }));
+      std::ranges::count_if(cells, [](const Cell* cell) { return !stragglers_of(*cell).empty(); }));
   const std::size_t number = std::min(std::max(with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
   for (std::size_t i = 0; i < number; ++i)
     figures.push_back(rank_figure(study, *cells[i], i));

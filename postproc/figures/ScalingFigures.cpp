@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -29,22 +30,12 @@ struct Lines {
   }
   std::size_t style(const Study& study, std::size_t configuration) const {
     if (same_work) return style_of(study, configuration);
-    const auto found = std::find(configurations.begin(), configurations.end(), configuration);
+    const auto found = std::ranges::find(configurations, configuration);
     return static_cast<std::size_t>(found - configurations.begin());
   }
 };
 
-using Quantity = Estimate (*)(const Cell& cell);
-
-Estimate time_of(const Cell& cell) {
-  return cell.time_per_thousand();
-}
-Estimate speedup_of(const Cell& cell) {
-  return cell.speedup;
-}
-Estimate efficiency_of(const Cell& cell) {
-  return cell.efficiency;
-}
+using Quantity = std::function<Estimate(const Cell&)>;
 
 std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
   std::vector<const Cell*> out;
@@ -54,7 +45,7 @@ std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
   return out;
 }
 
-Series series_of(const Study& study, const Lines& lines, std::size_t configuration, Quantity quantity) {
+Series series_of(const Study& study, const Lines& lines, std::size_t configuration, const Quantity& quantity) {
   Series series{lines.label(study, configuration), lines.style(study, configuration), {}, {}};
   for (const Cell* cell : study.cells_of(configuration)) {
     const Estimate estimate = quantity(*cell);
@@ -70,12 +61,12 @@ Series series_of(const Study& study, const Lines& lines, std::size_t configurati
 
 bool is_series(const Study& study, std::size_t configuration) {
   const auto cells = study.cells_of(configuration);
-  return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return cell->efficiency.known(); }) > 1;
+  return std::ranges::count_if(cells, [](const Cell* cell) { return cell->efficiency.known(); }) > 1;
 }
 
 bool has_unfinished(const Study& study, std::size_t configuration) {
   const auto cells = study.cells_of(configuration);
-  return std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+  return std::ranges::any_of(cells, [&](const Cell* cell) { return any_unfinished(study, *cell); });
 }
 
 /// `lines` and, where there is room, those of `group` that have nothing but crosses.
@@ -86,7 +77,7 @@ Lines with_crosses(const Study& study, Lines lines, const std::vector<std::size_
   return lines;
 }
 
-LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
+LineChart chart_of(const Study& study, const Lines& lines, const Quantity& quantity) {
   LineChart chart;
   chart.x_name = "ranks";
   for (const std::size_t configuration : lines.configurations) {
@@ -94,7 +85,7 @@ LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
     for (const Cell* cell : study.cells_of(configuration))
       chart.ticks.push_back(cell->ranks);
   }
-  std::sort(chart.ticks.begin(), chart.ticks.end());
+  std::ranges::sort(chart.ticks);
   chart.ticks.erase(std::unique(chart.ticks.begin(), chart.ticks.end()), chart.ticks.end());
   return chart;
 }
@@ -109,7 +100,7 @@ void add(const Study& study, LineChart chart, const Finding& title, const Lines&
 
 void add_time(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
               std::vector<Figure>& figures) {
-  LineChart chart = chart_of(study, lines, &time_of);
+  LineChart chart = chart_of(study, lines, &Cell::time_per_thousand);
   const std::string name = lines.label(study, best.configuration);
   const Cell& base = *study.cell(best.configuration, *study.configuration(best).baseline_ranks);
   const double of_one = base.time_per_thousand().value * base.ranks;
@@ -153,7 +144,7 @@ Finding speedup_title(const Study& study, const Cell& best, const std::string& n
 
 void add_speedup(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
                  std::vector<Figure>& figures) {
-  LineChart chart = chart_of(study, lines, &speedup_of);
+  LineChart chart = chart_of(study, lines, &Cell::speedup);
   chart.y_name = "speedup S(R) = R0 · rate(R) / rate(R0)";
   chart.ideal = [](double ranks) { return ranks; };
   std::vector<std::string> parts;
@@ -176,7 +167,7 @@ Finding efficiency_title(const Cell& cell, const std::string& name) {
 
 void add_efficiency(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
                     std::vector<Figure>& figures) {
-  LineChart chart = chart_of(study, lines, &efficiency_of);
+  LineChart chart = chart_of(study, lines, &Cell::efficiency);
   const Cell* most = &best;
   for (const std::size_t index : lines.configurations)
     if (const Cell* cell = largest(study, index);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -44,8 +45,7 @@ std::vector<std::size_t> styles_of(const Study& study, const std::vector<Line>& 
     styles.push_back(style_of(study, line.points.front().second->configuration) % kColours.size());
     different.insert(styles.back());
   }
-  const auto num_options =
-      std::count_if(study.axes.begin(), study.axes.end(), [](const Axis& axis) { return !axis.is_work; });
+  const auto num_options = std::ranges::count_if(study.axes, [](const Axis& axis) { return !axis.is_work; });
   if (different.size() < styles.size() || num_options != 1)
     for (std::size_t i = 0; i < styles.size(); ++i)
       styles[i] = i;
@@ -77,7 +77,7 @@ std::string at(const SizeFigure& figure, double value) {
   return figure.study.keys.label(figure.key, significant(value, 6));
 }
 
-LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) {
+LineChart chart_of(const SizeFigure& figure, const std::function<Estimate(const Cell&)>& quantity) {
   LineChart chart;
   chart.horizontal = Horizontal::linear_values;
   chart.x_name = axis_name(figure.study, figure.key);
@@ -123,15 +123,12 @@ const Line* fastest_at(const std::vector<Line>& panel, double x) {
 }
 
 const Cell& cell_at(const Line& line, double x) {
-  return *std::find_if(line.points.begin(), line.points.end(), [x](const auto& point) {
-            return point.first == x;
-          })->second;
+  return *std::ranges::find_if(line.points, [x](const auto& point) { return point.first == x; })->second;
 }
 
 /// How the time grows with the size of the work.
 std::string growth_sentence(const SizeFigure& figure, const Line& line, double last) {
-  const auto first =
-      std::find_if(line.points.begin(), line.points.end(), [](const auto& point) { return point.second->counts(); });
+  const auto first = std::ranges::find_if(line.points, [](const auto& point) { return point.second->counts(); });
   if (first->first >= last) return {};
   const Estimate growth = ratio(first->second->rate, cell_at(line, last).rate);
   const double size = last / first->first;
@@ -170,7 +167,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   const double last = largest_measured(figure.panel);
   const Line* best = fastest_at(figure.panel, last);
   if (!best) return;
-  LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.time_per_thousand(); });
+  LineChart chart = chart_of(figure, &Cell::time_per_thousand);
   const Cell& cell = cell_at(*best, last);
   const std::vector<std::string> as_fast = not_measurably_slower(figure, *best, last);
   const Finding title = time_title(figure, *best, last, as_fast);
@@ -186,8 +183,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
 
 /// From which size on ranks are efficient, for the line with the most ranks.
 std::string efficient_from(const SizeFigure& figure, const Line& line) {
-  if (std::any_of(line.points.begin(), line.points.end(),
-                  [](const auto& point) { return !point.second->efficiency.interval; }))
+  if (std::ranges::any_of(line.points, [](const auto& point) { return !point.second->efficiency.interval; }))
     return fmt::format("With {} some efficiencies are not known, or too few values are behind them.",
                        figure.label(line));
   for (std::size_t i = 0; i < line.points.size(); ++i) {
@@ -222,7 +218,7 @@ Finding efficiency_title(const SizeFigure& figure, const Line& line, bool is_cha
 }
 
 void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
-  LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.efficiency; });
+  LineChart chart = chart_of(figure, &Cell::efficiency);
   const Line* most = nullptr;
   for (const Line& line : figure.panel)
     if (line.points.front().second->counts() && line.points.back().second->counts() &&
@@ -241,7 +237,7 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
 /// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.
 std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
   std::erase_if(lines, [&](const Line& line) {
-    return std::none_of(line.points.begin(), line.points.end(), [&](const auto& point) {
+    return std::ranges::none_of(line.points, [&](const auto& point) {
       const auto& baseline = study.configuration(*point.second).baseline_ranks;
       return point.second->efficiency.known() && point.second->ranks != *baseline;
     });

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> phase_legend() {
   std::vector<std::pair<std::string, std::string>> legend;
   for (std::size_t p = 0; p < kNumPhases; ++p) {
     std::string name = kPhaseNames[p];
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     legend.emplace_back(kPhaseColours[p], p == static_cast<std::size_t>(Phase::reduce_wait) ? "collectives" : name);
   }
   return legend;
@@ -49,11 +50,8 @@ std::vector<const Cell*> cells_worth_a_bar(const Study& study) {
 
 /// The cells in figures of at most kMostBars, the first few of them.
 std::vector<std::vector<const Cell*>> cells_in_figures(const Study& study) {
-  const std::vector<const Cell*> all = cells_worth_a_bar(study);
-  std::vector<std::vector<const Cell*>> figures;
-  for (std::size_t from = 0; from < all.size() && figures.size() < kMostFigures; from += kMostBars)
-    figures.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(from),
-                         all.begin() + static_cast<std::ptrdiff_t>(std::min(from + kMostBars, all.size())));
+  std::vector<std::vector<const Cell*>> figures = pieces(cells_worth_a_bar(study), kMostBars);
+  figures.resize(std::min(figures.size(), kMostFigures));
   return figures;
 }
 
@@ -68,29 +66,36 @@ std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells
 std::string full_bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& work = study.configuration(cell).work_label;
   std::string label = bar_label(study, cell, cells);
-  const bool same_work = std::all_of(cells.begin(), cells.end(),
-                                     [&](const Cell* other) { return study.configuration(*other).work_label == work; });
-  const bool same_options = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
-    return study.configuration(*other).label == study.configuration(cell).label;
-  });
+  const bool same_work =
+      std::ranges::all_of(cells, [&](const Cell* other) { return study.configuration(*other).work_label == work; });
+  const bool same_options = std::ranges::all_of(
+      cells, [&](const Cell* other) { return study.configuration(*other).label == study.configuration(cell).label; });
   if (same_work) return label;
   if (!same_options) return label + ", " + work;
-  const bool same_ranks =
-      std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->ranks == cell.ranks; });
+  const bool same_ranks = std::ranges::all_of(cells, [&](const Cell* other) { return other->ranks == cell.ranks; });
   return same_ranks ? work : fmt::format("{}, {}", work, counted(cell.ranks, "rank"));
 }
 
-Bar share_bar(const Cell& cell, const std::string& label) {
+enum class StepScale { percent, milliseconds };
+
+/// The phases of a step, labelled with their shares.
+Bar step_bar(const Cell& cell, const std::string& label, StepScale scale) {
   if (cell.measured.empty()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
   for (std::size_t p = 0; p < kNumPhases; ++p) {
     const double share = 100 * cell.phases[p] / cell.mean_step;
-    bar.segments.push_back({share, kPhaseColours[p], kPhaseInk[p], fmt::format("{:.0f}", share)});
+    const bool is_percent = scale == StepScale::percent;
+    bar.segments.push_back({is_percent ? share : 1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p],
+                            fmt::format("{:.0f}{}", share, is_percent ? "" : " %")});
   }
   bar.note = significant(1000 * cell.mean_step, 3) + " ms";
   if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
   return bar;
+}
+
+bool none_measured(const std::vector<const Cell*>& cells) {
+  return std::ranges::all_of(cells, [](const Cell* cell) { return cell->measured.empty(); });
 }
 
 /// The cells whose steps compute for the smallest and for the largest share.
@@ -122,18 +127,6 @@ std::string share_sentence(const Study& study, const std::vector<const Cell*>& c
       percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
 }
 
-Bar phase_bar(const Cell& cell, const std::string& label) {
-  if (cell.measured.empty()) return crossed_bar(cell, label);
-  Bar bar;
-  bar.label = label;
-  for (std::size_t p = 0; p < kNumPhases; ++p)
-    bar.segments.push_back({1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p],
-                            fmt::format("{:.0f} %", 100 * cell.phases[p] / cell.mean_step)});
-  bar.note = significant(1000 * cell.mean_step, 3) + " ms";
-  if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
-  return bar;
-}
-
 Finding phase_title(const Study& study, const std::vector<const Cell*>& cells) {
   const Cell* waiting = nullptr;
   for (const Cell* cell : cells)
@@ -155,18 +148,17 @@ Finding phase_title(const Study& study, const std::vector<const Cell*>& cells) {
 std::string memory_counter(const Study& study) {
   for (const char* name : {"device_peak_bytes", "host_peak_bytes"})
     for (const Cell& cell : study.cells)
-      if (const auto found = cell.memory.find(name); found != cell.memory.end() && found->second > 0) return name;
+      if (number_in(cell.memory, name) > 0) return name;
   return {};
 }
 
 Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, const std::string& counter) {
-  const auto found = cell.memory.find(counter);
-  if (found == cell.memory.end()) return crossed_bar(cell, label);
+  const double bytes = number_in(cell.memory, counter);
+  if (std::isnan(bytes)) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{static_cast<double>(found->second) / 1e9,
-                   kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
-  bar.note = human_bytes(static_cast<double>(found->second));
+  bar.segments = {{bytes / 1e9, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
+  bar.note = human_bytes(bytes);
   return bar;
 }
 
@@ -175,10 +167,10 @@ Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, c
 void add_share_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
-    if (std::all_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->measured.empty(); })) continue;
+    if (none_measured(cells)) continue;
     BarChart chart;
     for (const Cell* cell : cells)
-      chart.bars.push_back(share_bar(*cell, full_bar_label(study, *cell, cells)));
+      chart.bars.push_back(step_bar(*cell, full_bar_label(study, *cell, cells), StepScale::percent));
     chart.legend = phase_legend();
     const Finding title = share_title(study, cells);
     chart.subtitle =
@@ -196,10 +188,10 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
   if (groups.size() > kMostPhaseGroups) return;  // their shares say the same
   for (const auto& group : groups)
     for (const auto& cells : cells_in_pieces(study, group)) {
-      if (std::all_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->measured.empty(); })) continue;
+      if (none_measured(cells)) continue;
       BarChart chart;
       for (const Cell* cell : cells)
-        chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
+        chart.bars.push_back(step_bar(*cell, bar_label(study, *cell, cells), StepScale::milliseconds));
       chart.legend = phase_legend();
       const Finding title = phase_title(study, cells);
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
@@ -217,14 +209,13 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
     BarChart chart;
-    std::int64_t most = 0;
+    double most = 0;
     for (const Cell* cell : cells) {
       chart.bars.push_back(memory_bar(study, *cell, full_bar_label(study, *cell, cells), counter));
-      if (const auto found = cell->memory.find(counter); found != cell->memory.end())
-        most = std::max(most, found->second);
+      most = std::fmax(most, number_in(cell->memory, counter));
     }
     if (most == 0) continue;
-    const Finding title{fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
+    const Finding title{fmt::format("A rank needs up to {} of {} memory", human_bytes(most),
                                     counter == "device_peak_bytes" ? "device" : "host"),
                         {{"bytes", most}}};
     chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",

@@ -6,9 +6,9 @@
 #include "base/XmlText.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/page/Html.hpp"
-#include "postproc/page/PageCounted.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
@@ -70,7 +70,7 @@ Finding title_of(const Study& study) {
   const std::size_t all = study.configurations.size();
   if (all == 1) {
     const auto unfinished = [](const Cell& cell) { return cell.status != CellStatus::complete; };
-    const auto number = std::count_if(study.cells.begin(), study.cells.end(), unfinished);
+    const auto number = std::ranges::count_if(study.cells, unfinished);
     if (number == 0 || study.cells.size() == 1) return out;
     out.evidence.add({{"cells", study.cells.size()}, {"unfinished", number}});
     out.text += fmt::format(", of which {} did not complete", number);

@@ -1,5 +1,3 @@
-#include "postproc/page/PageAllocation.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +5,8 @@
 
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
-#include "postproc/page/Html.hpp"
+#include "postproc/page/Columns.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 
@@ -28,27 +27,31 @@ HtmlCell milliseconds(double seconds) {
   return {seconds > 0 ? significant(1000 * seconds) : "–", seconds};
 }
 
+/// Of a moment.
+HtmlCell tenths(double seconds) {
+  return {fmt::format("{:.1f}", seconds), seconds};
+}
+
+std::string ranks_of(const AllocationInterval& interval) {
+  const std::int64_t last = interval.first_rank + interval.ranks - 1;
+  return interval.ranks > 1 ? fmt::format("{}–{}", interval.first_rank, last) : std::to_string(last);
+}
+
 HtmlTable allocation_table(const std::vector<AllocationInterval>& intervals) {
-  HtmlTable out{
+  using At = AllocationInterval;
+  const Columns<At> columns{
+      {"task", &At::task},
+      {"ranks", ranks_of},
+      {"from, s", [](const At& at) { return tenths(at.start_s); }},
+      {"to, s", [](const At& at) { return tenths(at.end_s); }},
+      {"predicted step, ms", [](const At& at) { return milliseconds(at.predicted_step_s); }},
+      {"measured step, ms", [](const At& at) { return milliseconds(at.measured_step_s); }},
+      {"error", [](const At& at) { return is_compared(at) ? error_of(at) : kNone; }, Format::percent}};
+  return html_table(
       "allocation",
       "Which ranks each task had when, and the time of a step there. A prediction is of the moment when the "
       "task came to its ranks; the measurement is the median of the newest steps in the last scheduling round.",
-      {"task", "ranks", "from, s", "to, s", "predicted step, ms", "measured step, ms", "error"},
-      {}};
-  for (const AllocationInterval& interval : intervals) {
-    const std::int64_t last = interval.first_rank + interval.ranks - 1;
-    const std::string ranks =
-        interval.ranks > 1 ? fmt::format("{}–{}", interval.first_rank, last) : std::to_string(last);
-    const double error = is_compared(interval) ? error_of(interval) : kNone;
-    out.rows.push_back({interval.task,
-                        ranks,
-                        {fmt::format("{:.1f}", interval.start_s), interval.start_s},
-                        {fmt::format("{:.1f}", interval.end_s), interval.end_s},
-                        milliseconds(interval.predicted_step_s),
-                        milliseconds(interval.measured_step_s),
-                        {percent(error), error}});
-  }
-  return out;
+      columns, intervals);
 }
 
 std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
@@ -61,48 +64,52 @@ std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
 }
 
 HtmlTable decisions_table(const std::vector<AllocationChange>& changes) {
-  HtmlTable out{
-      "decisions",
-      "What was decided, and why. The gain is that of the objective, the cost the seconds of the moves; both hold for "
-      "all "
-      "changes at one time together.",
-      {"at, s", "task", "ranks", "reason", "predicted gain", "cost, s"},
-      {}};
-  for (const AllocationChange& change : changes)
-    out.rows.push_back({{fmt::format("{:.1f}", change.time_s), change.time_s},
-                        change.task,
-                        {fmt::format("{} → {}", change.from, change.to), double(change.to)},
-                        change.reason,
-                        {change.predicted_gain > 0 ? percent(change.predicted_gain) : "–", change.predicted_gain},
-                        {fmt::format("{:.2g}", change.cost_s), change.cost_s}});
-  return out;
+  using Change = AllocationChange;
+  const auto gain = [](const Change& change) {
+    return HtmlCell(change.predicted_gain > 0 ? percent(change.predicted_gain) : "–", change.predicted_gain);
+  };
+  const Columns<Change> columns{
+      {"at, s", [](const Change& change) { return tenths(change.time_s); }},
+      {"task", &Change::task},
+      {"ranks",
+       [](const Change& change) {
+         return HtmlCell(fmt::format("{} → {}", change.from, change.to), double(change.to));
+       }},
+      {"reason", &Change::reason},
+      {"predicted gain", gain},
+      {"cost, s", [](const Change& change) { return HtmlCell(fmt::format("{:.2g}", change.cost_s), change.cost_s); }}};
+  return html_table("decisions",
+                    "What was decided, and why. The gain is that of the objective, the cost the seconds of the moves; "
+                    "both hold for all changes at one time together.",
+                    columns, changes);
 }
 
-std::string name_of_policy(const std::string& policy) {
-  if (policy == "sequential") return "one task after another";
-  return policy == "equal" ? "equal split" : policy;
+std::string name_of_policy(const AllocationBaseline& baseline) {
+  if (baseline.policy == "sequential") return "one task after another";
+  return baseline.policy == "equal" ? "equal split" : baseline.policy;
 }
 
 HtmlTable baselines_table(const std::vector<AllocationBaseline>& baselines, double end_s) {
-  HtmlTable out{
+  using Policy = AllocationBaseline;
+  const auto is_known = [end_s](const Policy& policy) { return policy.predicted_s > 0 && end_s > 0; };
+  /// The predicted seconds over `unit`.
+  const auto predicted = [](const Policy& policy, double unit) {
+    return Estimate{policy.predicted_s / unit, Interval{policy.low_s / unit, policy.high_s / unit}, Basis::none, 0};
+  };
+  const auto seconds = [=](const Policy& policy) {
+    return HtmlCell(is_known(policy) ? with_interval(predicted(policy, 1)) : "unknown", policy.predicted_s);
+  };
+  const auto relative = [=](const Policy& policy) { return is_known(policy) ? predicted(policy, end_s) : Estimate{}; };
+  const Columns<Policy> columns{{"policy", name_of_policy},
+                                {"seconds (limits)", seconds},
+                                {"over what this took", relative, Format::three_digits},
+                                {"note", &Policy::reason}};
+  return html_table(
       "policies",
       fmt::format("Training under other policies, predicted from the measured steps, without start-up, evaluations and "
                   "moves; the limits are those of 95 % intervals. All of this took {:.4g} s.",
                   end_s),
-      {"policy", "seconds (limits)", "over what this took", "note"},
-      {}};
-  for (const AllocationBaseline& baseline : baselines) {
-    const bool known = baseline.predicted_s > 0 && end_s > 0;
-    const auto share = [&](double seconds) { return known ? seconds / end_s : kNone; };
-    const Estimate seconds{baseline.predicted_s, Interval{baseline.low_s, baseline.high_s}, Basis::none, 0};
-    const Estimate ratio{share(baseline.predicted_s), Interval{share(baseline.low_s), share(baseline.high_s)},
-                         Basis::none, 0};
-    out.rows.push_back({name_of_policy(baseline.policy),
-                        {known ? with_interval(seconds) : "unknown", seconds.value},
-                        {known ? with_interval(ratio, 3) : "–", ratio.value},
-                        baseline.reason});
-  }
-  return out;
+      columns, baselines);
 }
 
 }  // namespace

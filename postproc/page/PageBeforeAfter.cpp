@@ -1,10 +1,9 @@
-#include "postproc/page/PageBeforeAfter.hpp"
-
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "postproc/page/Html.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Labels.hpp"
 

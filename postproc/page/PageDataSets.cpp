@@ -1,10 +1,5 @@
-#include "postproc/page/PageDataSets.hpp"
-
-#include <cmath>
-#include <optional>
-
-#include "base/Text.hpp"
-#include "postproc/page/Html.hpp"
+#include "postproc/page/Columns.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/DataSets.hpp"
 
@@ -12,56 +7,48 @@ namespace multicard::post {
 
 namespace {
 
-HtmlCell number(double value, int digits = 4) {
-  return {std::isfinite(value) ? significant(value, digits) : "–", value};
-}
+/// A cell with the token counts of its batches.
+struct TextCell {
+  const Cell* cell;
+  TextReport text;
+};
 
-HtmlCell whole(double value) {
-  return {std::isfinite(value) ? grouped(std::llround(value)) : "–", value};
-}
-
-HtmlCell estimate(const Estimate& value, int digits = 4) {
-  return {with_interval(value, digits), value.value};
-}
-
-HtmlCell share(double value) {
-  return {percent(value), value};
-}
-
-HtmlTable data_sets_table(const Study& study) {
-  HtmlTable out{
-      "data_sets",
-      "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of the rank with most "
-      "over the mean rank's. Click a column header to sort.",
-      {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
-       study.rate_unit()},
-      {}};
-  if (study.has_scaling()) out.head.emplace_back("speedup");
-  for (const Cell& cell : study.cells) {
-    const std::optional<TextReport> text = text_of_cell(study, cell);
-    if (!text) continue;
-    std::vector<HtmlCell> row{study.configuration(cell).full_label(),
-                              number(cell.ranks),
-                              number(text->rows),
-                              number(text->mean_row()),
-                              whole(text->longest_row > 0 ? static_cast<double>(text->longest_row) : kNone),
-                              whole(text->tokens),
-                              share(text->trained_share()),
-                              share(text->padding_share()),
-                              {alike(text->imbalance, 1, 3), text->imbalance},
-                              estimate(in_milliseconds(cell.step_time)),
-                              estimate(cell.rate)};
-    if (study.has_scaling()) row.push_back(estimate(cell.speedup, 3));
-    out.rows.push_back(std::move(row));
-  }
-  return out;
+Columns<TextCell> data_set_columns(const Study& study) {
+  const auto of_cell = [](auto Cell::*member) { return [member](const TextCell& of) { return of.cell->*member; }; };
+  const auto of_text = [](auto member) {
+    return [member](const TextCell& of) { return std::invoke(member, of.text); };
+  };
+  const auto longest = [](const TextCell& of) {
+    return of.text.longest_row > 0 ? static_cast<double>(of.text.longest_row) : kNone;
+  };
+  Columns<TextCell> columns{
+      {"data set", [&study](const TextCell& of) { return study.configuration(*of.cell).full_label(); }},
+      {"ranks", of_cell(&Cell::ranks)},
+      {"rows", of_text(&TextReport::rows)},
+      {"mean row", of_text(&TextReport::mean_row)},
+      {"longest row", longest, Format::count},
+      {"tokens", of_text(&TextReport::tokens), Format::count},
+      {"trained", of_text(&TextReport::trained_share), Format::percent},
+      {"padding", of_text(&TextReport::padding_share), Format::percent},
+      {"imbalance", [](const TextCell& of) { return HtmlCell(alike(of.text.imbalance, 1, 3), of.text.imbalance); }},
+      {"step, ms", [](const TextCell& of) { return in_milliseconds(of.cell->step_time); }},
+      {study.rate_unit(), [](const TextCell& of) { return of.cell->rate; }}};
+  if (study.has_scaling()) columns.push_back({"speedup", of_cell(&Cell::speedup), Format::three_digits});
+  return columns;
 }
 
 }  // namespace
 
 std::string data_sets_html(const Study& study) {
   if (!compares_data_sets(study)) return {};
-  return subheading("Data sets") + list(texts_of(data_set_findings(study))) + table(data_sets_table(study));
+  std::vector<TextCell> cells;
+  for (const Cell& cell : study.cells)
+    if (const auto text = text_of_cell(study, cell)) cells.push_back({&cell, *text});
+  return subheading("Data sets") + list(texts_of(data_set_findings(study))) +
+         table(html_table("data_sets",
+                          "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of "
+                          "the rank with most over the mean rank's. Click a column header to sort.",
+                          data_set_columns(study), cells));
 }
 
 }  // namespace multicard::post

@@ -1,33 +1,34 @@
-#include "postproc/page/PageScaling.hpp"
-
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/page/Html.hpp"
-#include "postproc/reduce/NumberText.hpp"
+#include "postproc/page/Columns.hpp"
+#include "postproc/page/PageTables.hpp"
 
 namespace multicard::post {
 
 std::string scaling_html(const Study& study) {
   if (study.predictions.empty()) return {};
-  HtmlTable out{"prediction",
-                fmt::format("Models of the step time, one for each configuration: the mean error of the rates on the "
-                            "measured numbers of ranks, the most ranks that are predicted, and how many ranks keep an "
-                            "efficiency of {}.",
-                            kWorthwhileEfficiency),
-                {"configuration", "mean error", "ranks", study.rate_unit(), "efficiency", "efficient up to"},
-                {}};
-  for (const ScalingPrediction& prediction : study.predictions) {
-    const PredictedRate& last = prediction.points.back();
-    const int most = prediction.inefficient_from ? *prediction.inefficient_from - 1 : last.ranks;
-    out.rows.push_back({study.configurations[prediction.configuration].full_label(),
-                        {percent(prediction.error), prediction.error},
-                        {fmt::format("{}", last.ranks), double(last.ranks)},
-                        {with_interval(last.rate), last.rate.value},
-                        {significant(last.efficiency, 3), last.efficiency},
-                        {fmt::format("{}{}", most, prediction.inefficient_from ? "" : " or more"), double(most)}});
-  }
-  return table(out);
+  using Model = ScalingPrediction;
+  const auto most = [](const Model& model) {
+    const int ranks = model.inefficient_from ? *model.inefficient_from - 1 : model.points.back().ranks;
+    return HtmlCell(fmt::format("{}{}", ranks, model.inefficient_from ? "" : " or more"), ranks);
+  };
+  const Columns<Model> columns{
+      {"configuration", [&](const Model& model) { return study.configurations[model.configuration].full_label(); }},
+      {"mean error", &Model::error, Format::percent},
+      {"ranks",
+       [](const Model& model) {
+         return HtmlCell(std::to_string(model.points.back().ranks), model.points.back().ranks);
+       }},
+      {study.rate_unit(), [](const Model& model) { return model.points.back().rate; }},
+      {"efficiency", [](const Model& model) { return model.points.back().efficiency; }, Format::three_digits},
+      {"efficient up to", most}};
+  return table(html_table("prediction",
+                          fmt::format("Models of the step time, one for each configuration: the mean error of the "
+                                      "rates on the measured numbers of ranks, the most ranks that are predicted, and "
+                                      "how many ranks keep an efficiency of {}.",
+                                      kWorthwhileEfficiency),
+                          columns, study.predictions));
 }
 
 }  // namespace multicard::post

@@ -73,7 +73,7 @@ std::string distinct(const Study& study, const std::string& key) {
   for (const RunReport& run : study.runs) {
     const std::string value = value_of(run, key);
     const auto is_it = [&](const std::string& other) { return same_value(value, other); };
-    if (!value.empty() && std::none_of(values.begin(), values.end(), is_it)) values.push_back(value);
+    if (!value.empty() && std::ranges::none_of(values, is_it)) values.push_back(value);
   }
   for (std::string& value : values)
     value = key == "pin_memory" || key == "image_size" ? study.keys.label(key, value) : short_value(value);
@@ -121,8 +121,8 @@ Rows rows_of(const Study& study) {
   add("repeats", repeats_of(study));
   add("steps a run", steps_text(study));
   for (const char* key : kSettings) {
-    const bool is_axis = std::any_of(study.axes.begin(), study.axes.end(),
-                                     [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
+    const bool is_axis =
+        std::ranges::any_of(study.axes, [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
     if (!is_axis) add(study.keys.label(key), distinct(study, key));
   }
   std::set<std::string> clocks;
@@ -143,13 +143,11 @@ std::string setup_html(const Collection& collection) {
   if (all.size() == 1) return name_value_table(all.front());
   Rows common;
   for (const auto& row : all.front())
-    if (std::all_of(all.begin(), all.end(),
-                    [&](const Rows& rows) { return std::find(rows.begin(), rows.end(), row) != rows.end(); }))
+    if (std::ranges::all_of(all, [&](const Rows& rows) { return std::ranges::find(rows, row) != rows.end(); }))
       common.push_back(row);
   std::string out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    std::erase_if(all[i],
-                  [&](const auto& row) { return std::find(common.begin(), common.end(), row) != common.end(); });
+    std::erase_if(all[i], [&](const auto& row) { return std::ranges::find(common, row) != common.end(); });
     out += subheading(collection.studies[i].title()) + name_value_table(all[i]);
   }
   return common.empty() ? out : out + subheading("In all studies") + name_value_table(common);

@@ -1,9 +1,11 @@
 #pragma once
-/// \file The tables of the report.
+/// \file The tables of the report. What has nothing to show is empty.
 
 #include <string>
+#include <vector>
 
 #include "postproc/page/Html.hpp"
+#include "postproc/study/CountedMethods.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -14,20 +16,47 @@ HtmlTable cells_table(const Study& study);
 /// One line per cell: milliseconds of each phase.
 HtmlTable phases_table(const Study& study);
 
-/// Collectives of each cell's representative run, by kind; empty when none was recorded.
-std::string communication_html(const Study& study);
-
-/// Bytes per step and rank by direction; empty when none were recorded.
-std::string transfers_html(const Study& study);
-
-/// One line per option: its effect against the baseline value, where it is least and most; empty when nothing was
-/// varied.
-std::string options_html(const Study& study);
-
-/// Peaks and the parts of the model's memory; says so when none was recorded.
-std::string memory_html(const Study& study);
-
 /// One line per run, failed and stopped ones included.
 HtmlTable runs_table(const Study& study);
+
+/// Collectives of each cell's representative run, by kind.
+std::string communication_html(const Study& study);
+
+/// Bytes per step and rank by direction.
+std::string transfers_html(const Study& study);
+
+/// One line per option: its effect against the baseline value, where it is least and most.
+std::string options_html(const Study& study);
+
+/// Peaks and the parts of the model's memory; a sentence where none was recorded.
+std::string memory_html(const Study& study);
+
+/// Of tasks that shared the ranks of one job: a line for each task and the ranks that it had for some time, with
+/// predicted and measured seconds of a step; what was decided and why; other policies.
+std::string allocation_html(const Study& study);
+
+/// What tuning changed: scores before and after, and answers.
+std::string before_after_html(const Study& study);
+
+/// Findings and the table of data sets, where the study compares them.
+std::string data_sets_html(const Study& study);
+
+/// What each tuning method takes and reaches, where the study compares them.
+std::string methods_html(const Study& study);
+
+/// One line per configuration with a prediction for more ranks.
+std::string scaling_html(const Study& study);
+
+/// The heading of what was counted on a simulated GPU.
+inline constexpr const char* kCountedHeading = "Counted on a simulated GPU, not timed";
+
+/// Launches, copies, all-reduced bytes and memory of a step of each method.
+std::string counted_html(const std::vector<CountedMethod>& methods);
+
+/// One line per class of an evaluation, recall with its interval.
+HtmlTable classes_table(const EvaluationReport& report);
+
+/// The pairs of classes that are confused most, at most `most` of them.
+HtmlTable confused_table(const EvaluationReport& report, std::size_t most);
 
 }  // namespace multicard::post

@@ -38,11 +38,11 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
   const auto has_both = [&](const Study& study) {
     return heat.first != heat.second && has_axis(study, heat.first) && has_axis(study, heat.second);
   };
-  if (std::any_of(collection.studies.begin(), collection.studies.end(), has_both)) return;
+  if (std::ranges::any_of(collection.studies, has_both)) return;
   std::vector<std::string> known{"ranks"};
   for (const Study& study : collection.studies)
     for (const Axis& axis : study.axes)
-      if (std::find(known.begin(), known.end(), axis.key) == known.end()) known.push_back(axis.key);
+      if (std::ranges::find(known, axis.key) == known.end()) known.push_back(axis.key);
   throw UsageError(fmt::format("--heat {},{}: no study has these two axes", heat.first, heat.second),
                    "known are " + join(known, ", "), "Name two of one study.");
 }

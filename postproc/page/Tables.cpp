@@ -8,13 +8,11 @@
 
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "postproc/page/StudyColumns.hpp"
 #include "postproc/page/TextTable.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
-#include "postproc/study/Learning.hpp"
-#include "postproc/study/Methods.hpp"
-#include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
@@ -38,25 +36,6 @@ std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
       names.back() = "…";
   }
   return out;
-}
-
-/// \param is_short  without the intervals of speedup and efficiency
-TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short) {
-  const auto ratio = [&](Estimate value) {
-    if (is_short) value.interval.reset();
-    return with_interval(value, 3);
-  };
-  TextTable::Row row{
-      study.configuration(cell).full_label(),
-      ranks_range(cell),
-      with_interval(cell.rate),
-      ratio(cell.speedup),
-      ratio(cell.efficiency),
-      percent(cell.exposed_share),
-      percent(cell.data_wait_share),
-      fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
-  if (const auto score = learning_score(study)) row.push_back(with_interval(cell.*score->member));
-  return row;
 }
 
 }  // namespace
@@ -101,19 +80,28 @@ std::string changes_of(const Study& study, std::optional<std::size_t> columns) {
   return out;
 }
 
+/// The same cells as text.
+TextTable::Row texts_of(const std::vector<HtmlCell>& cells) {
+  TextTable::Row out;
+  for (const HtmlCell& cell : cells)
+    out.push_back(cell.text);
+  return out;
+}
+
+/// On a narrow terminal speedup and efficiency have no intervals, and the columns that matter least go first.
 TextTable cells_of(const Study& study) {
-  const TextTable::Row head{"configuration", "ranks",      study.rate_unit() + " (95 %)",
-                            "speedup",       "efficiency", "exposed",
-                            "data wait",     "repeats"};
-  constexpr std::size_t kEfficiency = 4, kExposed = 5, kDataWait = 6, kRepeats = 7;
-  TextTable table{{head}, {head}, {kDataWait, kExposed, kRepeats, kEfficiency}};
-  if (const auto score = learning_score(study))
-    for (std::vector<TextTable::Row>* rows : {&table.rows, &table.short_rows})
-      rows->front().emplace_back(score->name);
+  const Columns<Cell> columns = cell_columns(study);
+  const TextTable::Row head = labels_in(kTerminal, columns);
+  TextTable table{{head}, {head}, {}};
   for (const Cell& cell : study.cells) {
-    table.rows.push_back(terminal_row(study, cell, false));
-    table.short_rows.push_back(terminal_row(study, cell, true));
+    Cell without_intervals = cell;
+    without_intervals.speedup.interval.reset();
+    without_intervals.efficiency.interval.reset();
+    table.rows.push_back(texts_of(cells_in(kTerminal, columns, cell)));
+    table.short_rows.push_back(texts_of(cells_in(kTerminal, columns, without_intervals)));
   }
+  for (const char* name : {"data wait", "exposed", "repeats", "efficiency"})
+    table.expendable.push_back(static_cast<std::size_t>(std::ranges::find(head, name) - head.begin()));
   return table;
 }
 

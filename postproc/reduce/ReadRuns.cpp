@@ -142,8 +142,7 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
                                         number == 1 ? "is" : "are", where, number == 1 ? "is" : "are"));
     out.sources.push_back(source);
   }
-  const auto is_quick = [](const RunReport& run) { return run.is_quick; };
-  if (std::any_of(out.timed.begin(), out.timed.end(), is_quick)) out.notices.push_back(quick_notice(out.timed));
+  if (std::ranges::any_of(out.timed, &RunReport::is_quick)) out.notices.push_back(quick_notice(out.timed));
   return out;
 }
 

@@ -120,7 +120,7 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
 
 void reduce_totals(const RunData& run, RunReport& report) {
   for (const auto& [name, bytes] : run.memory)
-    if (!bytes.empty()) report.memory[name] = *std::max_element(bytes.begin(), bytes.end());
+    if (!bytes.empty()) report.memory[name] = *std::ranges::max_element(bytes);
   for (const auto& [kind, ranks] : run.communication) {
     CommunicationReport& totals = report.communication[kind];
     std::vector<double> seconds, exposed;

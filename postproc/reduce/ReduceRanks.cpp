@@ -35,7 +35,7 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
     std::vector<std::pair<double, std::size_t>> sorted;
     for (std::size_t rank = 0; rank < own.size(); ++rank)
       sorted.emplace_back(own[rank][i], rank);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     for (std::size_t at = 0; at < sorted.size(); ++at) {
       const auto other = [&](std::size_t k) { return sorted[k < at ? k : k + 1].first; };
       const double middle = (other((others - 1) / 2) + other(others / 2)) / 2;
@@ -78,7 +78,7 @@ void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) 
     medians.push_back(entry.own.value);
     report.rank_reports.push_back(entry);
   }
-  const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
+  const auto [least, most] = std::ranges::minmax_element(medians);
   report.rank_spread = *most / *least;
   mark_stragglers(own, report);
 }

@@ -16,8 +16,8 @@ constexpr std::size_t kLongestFact = 200'000;
 
 std::string one_line(const std::string& text, std::size_t longest) {
   std::string line = shown(text, longest);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return line;
 }
 

@@ -61,7 +61,7 @@ std::vector<const OptionEffect*> best_of(const std::vector<OptionEffect>& effect
   std::vector<const OptionEffect*> found;
   for (const OptionEffect& effect : effects)
     if (is_better(effect)) found.push_back(&effect);
-  std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
+  std::ranges::sort(found, [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
   const auto beaten = [&](const OptionEffect* effect) {
     return significantly_different(effect->ratio, found.front()->ratio);
   };
@@ -119,9 +119,8 @@ std::string option_sentence(const std::vector<OptionEffect>& effects) {
   const std::string baseline = effects.front().baseline_label;
   const auto for_all = [&](const auto& holds) {  // measured values, of which there must be one
     const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
-    return std::any_of(effects.begin(), effects.end(), is_known) &&
-           std::all_of(effects.begin(), effects.end(),
-                       [&](const OptionEffect& effect) { return !is_known(effect) || holds(effect); });
+    return std::ranges::any_of(effects, is_known) &&
+           std::ranges::all_of(effects, [&](const OptionEffect& effect) { return !is_known(effect) || holds(effect); });
   };
   if (const auto best = best_of(effects); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
   const auto slower = [](const OptionEffect& effect) { return effect.supported() && effect.ratio.interval->high < 1; };

@@ -37,8 +37,7 @@ std::string learning_settings(const Study& study) {
 
 /// How many of `configurations` completed on any number of ranks.
 long num_completed(const Study& study, const std::vector<std::size_t>& configurations) {
-  return std::count_if(configurations.begin(), configurations.end(),
-                       [&](std::size_t i) { return largest(study, i) != nullptr; });
+  return std::ranges::count_if(configurations, [&](std::size_t i) { return largest(study, i) != nullptr; });
 }
 
 /// The fastest cell with other options, on any number of ranks; null where there is none.
@@ -220,11 +219,11 @@ std::string kinds_text(std::size_t number) {
 
 /// Which options win most kinds of work; `winners` names those of each kind, or nothing where there is no clear winner.
 Finding winners_of(const std::vector<std::string>& winners) {
-  const auto wins = [&](const std::string& name) { return std::count(winners.begin(), winners.end(), name); };
+  const auto wins = [&](const std::string& name) { return std::ranges::count(winners, name); };
   const auto by_wins = [&](const std::string& a, const std::string& b) {
     return std::pair(!a.empty(), wins(a)) < std::pair(!b.empty(), wins(b));
   };
-  const std::string most = *std::max_element(winners.begin(), winners.end(), by_wins);
+  const std::string most = *std::ranges::max_element(winners, by_wins);
   const std::size_t all = winners.size();
   const auto num_wins = most.empty() ? 0 : static_cast<std::size_t>(wins(most));
   const auto open = static_cast<std::size_t>(wins(""));
@@ -260,16 +259,15 @@ Findings answers_by_work(const Study& study) {
 Finding winners_finding(const Study& study) {
   const auto groups = study.comparable();
   const auto is_done = [&](const auto& group) { return fastest(study, group) != nullptr; };
-  const auto done = std::find_if(groups.begin(), groups.end(), is_done);
+  const auto done = std::ranges::find_if(groups, is_done);
   if (done == groups.end()) return {kNoAnswer, {}, "winners"};
   const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
-  const auto has_options = [](const Configuration& configuration) { return configuration.has_options; };
-  if (std::none_of(study.configurations.begin(), study.configurations.end(), has_options))
+  if (std::ranges::none_of(study.configurations, &Configuration::has_options))
     return {fmt::format("Every kind of work was done with the same options, {}",
                         study.configuration(*fastest(study, *done)).label),
             {},
             "winners"};
-  if (std::all_of(groups.begin(), groups.end(), one_speed))
+  if (std::ranges::all_of(groups, one_speed))
     return {fmt::format("Each kind of work was done with several values of {}, which do not change its speed",
                         learning_settings(study)),
             {},

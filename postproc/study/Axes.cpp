@@ -53,14 +53,14 @@ std::vector<std::string> candidates(const std::vector<RunReport>& runs, const Ke
   const auto place = [](const std::string& key) {
     return is_name_of_a_set(key) ? 0 : key.find('.') != std::string::npos ? 1 : 2;
   };
-  std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(out, [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return out;
 }
 
 std::vector<std::string> distinct(const Values& values) {
   std::vector<std::string> out;
   for (const auto& value : values)
-    if (value && std::find(out.begin(), out.end(), *value) == out.end()) out.push_back(*value);
+    if (value && std::ranges::find(out, *value) == out.end()) out.push_back(*value);
   return out;
 }
 
@@ -79,7 +79,7 @@ bool names_work(const std::vector<RunReport>& runs, const std::string& key) {
 bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes,
                 const KeyTable& table) {
   const Values values = values_of(runs, key);
-  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+  return std::ranges::any_of(axes, [&](const Axis& axis) {
     const Values known = values_of(runs, axis.key);
     const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
     const bool in_set =
@@ -95,8 +95,7 @@ bool is_found(const std::string& key) {
 
 bool follows_any(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
   const Values values = values_of(runs, key);
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); });
+  return std::ranges::any_of(axes, [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); });
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ std::vector<TaskRuns> by_task(const std::vector<RunReport>& runs, std::size_t so
     if (run.source != source) continue;
     const std::string kind = kind_of(run);
     if (!parts.empty() && parts.front().kind.empty()) parts.front().kind = kind;
-    auto part = std::find_if(parts.begin(), parts.end(),
-                             [&](const TaskRuns& known) { return kind.empty() || known.kind == kind; });
+    auto part = std::ranges::find_if(parts, [&](const TaskRuns& known) { return kind.empty() || known.kind == kind; });
     if (part == parts.end()) part = parts.insert(part, {kind, {}});
     part->runs.push_back(run);
   }
@@ -67,8 +66,8 @@ struct Group {
 
 void add_part(std::vector<Group>& groups, TaskRuns part, const Source& source, const KeyTable& table) {
   const std::set<std::string> keys = varied(part.runs, table);
-  auto group = std::find_if(groups.begin(), groups.end(),
-                            [&](const Group& known) { return known.kind == part.kind && known.keys == keys; });
+  auto group =
+      std::ranges::find_if(groups, [&](const Group& known) { return known.kind == part.kind && known.keys == keys; });
   if (group == groups.end()) group = groups.insert(groups.end(), Group{part.kind, keys, {}, {}});
   for (RunReport& run : part.runs) {
     run.source = group->sources.size();

@@ -17,7 +17,7 @@ namespace {
 /// The value itself; a long one, which is shown shortened, with its number among `values`.
 std::string unambiguous(const std::string& value, const std::vector<std::string>& values) {
   if (value.size() <= kLongestLabel) return value;
-  const auto number = std::find(values.begin(), values.end(), value) - values.begin() + 1;
+  const auto number = std::ranges::find(values, value) - values.begin() + 1;
   return fmt::format("{} ({})", short_value(value), number);
 }
 
@@ -31,7 +31,7 @@ std::string label_of(const Study& study, const std::map<std::string, std::string
     const std::string label = study.keys.label(axis.key, value);
     const auto reads_so = [&](const std::string& other) { return study.keys.label(axis.key, other) == label; };
     // Models in different folders may have the same name.
-    const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
+    const bool is_ambiguous = std::ranges::count_if(axis.values, reads_so) > 1;
     parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
   }
   return join(parts, ", ");
@@ -39,7 +39,7 @@ std::string label_of(const Study& study, const std::map<std::string, std::string
 
 std::string plain_label(const Study& study, const RunReport& any) {
   const auto knows = [](const RunReport& run) { return run.status != "failed"; };
-  const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
+  const auto found = std::ranges::find_if(study.runs, knows);
   const RunReport& run = found == study.runs.end() ? any : *found;
   if (const std::string task = setting(run, "share_task"); !task.empty()) return task;
   std::vector<std::string> parts;
@@ -48,7 +48,7 @@ std::string plain_label(const Study& study, const RunReport& any) {
     const auto differs = [&](const RunReport& other) {
       return knows(other) && setting(other, key) != setting(run, key);
     };
-    if (std::any_of(study.runs.begin(), study.runs.end(), differs)) continue;
+    if (std::ranges::any_of(study.runs, differs)) continue;
     if (const std::string value = short_value(last_name(found_value)); !value.empty()) parts.push_back(value);
   }
   return parts.empty() ? run.name : join(parts, ", ");

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMost = 1e18;
 
 const CountedMethod* lora_of(const std::vector<CountedMethod>& all, const CountedMethod& like) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const CountedMethod& one) {
+  const auto found = std::ranges::find_if(all, [&](const CountedMethod& one) {
     return one.method == "lora" && one.tokens == like.tokens && one.checkpointing == like.checkpointing &&
            one.model == like.model;
   });

@@ -43,7 +43,7 @@ Estimate share_with_interval(const std::vector<Estimate>& times, const std::vect
   Estimate share;
   share.value = share_explained(values, sizes);
   const auto fewest = [](const Estimate& a, const Estimate& b) { return a.num_values < b.num_values; };
-  share.num_values = std::min_element(times.begin(), times.end(), fewest)->num_values;
+  share.num_values = std::ranges::min_element(times, fewest)->num_values;
   double up = 0, down = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (!times[i].interval || times[i].interval->low <= 0) return share;
@@ -59,8 +59,7 @@ Estimate share_with_interval(const std::vector<Estimate>& times, const std::vect
     down = std::hypot(down, below);
   }
   share.interval = Interval{share.value - down, std::min(1.0, share.value + up)};
-  const bool repeated =
-      std::all_of(times.begin(), times.end(), [](const Estimate& time) { return time.basis == Basis::repeats; });
+  const bool repeated = std::ranges::all_of(times, [](const Estimate& time) { return time.basis == Basis::repeats; });
   share.basis = repeated ? Basis::repeats : Basis::steps;
   return share;
 }
@@ -76,20 +75,20 @@ LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Ce
     computed.push_back(text.computed);
   }
   const auto spread = [](const std::vector<double>& values) {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const auto [least, most] = std::ranges::minmax_element(values);
     return *most / *least;
   };
   LengthEffect effect;
   effect.ranks = ranks;
   effect.cells = cells;
-  const auto [quickest, slowest] = std::minmax_element(times.begin(), times.end());
+  const auto [quickest, slowest] = std::ranges::minmax_element(times);
   effect.quickest = cells[static_cast<std::size_t>(quickest - times.begin())];
   effect.slowest = cells[static_cast<std::size_t>(slowest - times.begin())];
   effect.time_spread = spread(times);
   effect.token_spread = spread(tokens);
   if (!effect.equal_tokens() && effect.time_spread > 1) {
     effect.explained = share_with_interval(estimates, tokens);
-    if (std::all_of(computed.begin(), computed.end(), [](double value) { return value > 0; }))
+    if (std::ranges::all_of(computed, [](double value) { return value > 0; }))
       effect.explained_with_padding = share_with_interval(estimates, computed);
   }
   return effect;
@@ -166,8 +165,7 @@ std::set<std::string> values_of(const Study& study, const std::string& key) {
 }  // namespace
 
 bool compares_data_sets(const Study& study) {
-  const bool counts_tokens =
-      std::any_of(study.runs.begin(), study.runs.end(), [](const RunReport& run) { return run.text.has_value(); });
+  const bool counts_tokens = std::ranges::any_of(study.runs, [](const RunReport& run) { return run.text.has_value(); });
   return counts_tokens && values_of(study, "data.train").size() > 1;
 }
 
@@ -209,8 +207,7 @@ std::string fixed_amount(const Study& study) {
   const std::set<std::string> rows = values_of(study, "global_batch");
   if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " per step";
   const std::vector<LengthEffect> effects = length_effects(study);
-  const bool equal = !effects.empty() && std::all_of(effects.begin(), effects.end(),
-                                                     [](const LengthEffect& effect) { return effect.equal_tokens(); });
+  const bool equal = !effects.empty() && std::ranges::all_of(effects, &LengthEffect::equal_tokens);
   return equal ? "equal tokens per step" : std::string();
 }
 

@@ -42,8 +42,8 @@ class Values {
     std::vector<std::string> constant;
     for (const auto& [group, value] : first_)
       if (!varied_.contains(group)) constant.push_back(value);
-    return std::any_of(constant.begin(), constant.end(),
-                       [&](const std::string& value) { return !same_value(value, constant.front()); });
+    return std::ranges::any_of(constant,
+                               [&](const std::string& value) { return !same_value(value, constant.front()); });
   }
 
  private:
@@ -100,7 +100,7 @@ void add_deck_settings(std::vector<RunReport>& runs, const KeyTable& keys) {
       const auto value = decks[i].find(key);
       if (value == decks[i].end()) continue;
       const auto is_it = [&](const std::string& known) { return same_value(known, value->second); };
-      auto spelling = std::find_if(spellings.begin(), spellings.end(), is_it);
+      auto spelling = std::ranges::find_if(spellings, is_it);
       if (spelling == spellings.end()) spelling = spellings.insert(spelling, value->second);
       runs[i].settings.emplace(key, *spelling);
     }

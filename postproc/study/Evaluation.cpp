@@ -52,10 +52,9 @@ std::string score_sentence(const EvaluationReport& report) {
 
 std::vector<ConfusionCount> mistakes(const EvaluationReport& report) {
   std::vector<ConfusionCount> out;
-  std::copy_if(report.confusion.begin(), report.confusion.end(), std::back_inserter(out),
-               [](const ConfusionCount& entry) { return entry.actual != entry.predicted; });
-  std::stable_sort(out.begin(), out.end(),
-                   [](const ConfusionCount& a, const ConfusionCount& b) { return a.count > b.count; });
+  std::ranges::copy_if(report.confusion, std::back_inserter(out),
+                       [](const ConfusionCount& entry) { return entry.actual != entry.predicted; });
+  std::ranges::stable_sort(out, [](const ConfusionCount& a, const ConfusionCount& b) { return a.count > b.count; });
   return out;
 }
 

@@ -41,7 +41,7 @@ bool is_path(const std::string& key) {
 }
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 }  // namespace
@@ -58,8 +58,7 @@ const SettingKey* KeyTable::find(const std::string& key) const {
   const std::string name = short_key(key);
   if (const auto known = by_path_.find(key); is_path(key) && known != by_path_.end() && name != "device")
     return &known->second;
-  const auto attribute =
-      std::find_if(kAttributes.begin(), kAttributes.end(), [&](const SettingKey& one) { return one.key == name; });
+  const auto attribute = std::ranges::find_if(kAttributes, [&](const SettingKey& one) { return one.key == name; });
   if (attribute != kAttributes.end()) return &*attribute;
   const auto path = paths_.find(key);
   const auto found = by_path_.find(is_path(key) || path == paths_.end() ? key : path->second);
@@ -91,7 +90,7 @@ bool KeyTable::is_bookkeeping(const std::string& key) const {
 }
 
 bool KeyTable::is_resolved(const std::string& key) const {
-  return std::find(kResolved.begin(), kResolved.end(), key) != kResolved.end();
+  return std::ranges::find(kResolved, key) != kResolved.end();
 }
 
 std::string KeyTable::label(const std::string& key) const {

@@ -27,7 +27,7 @@ std::string short_value(const std::string& value) {
 }
 
 std::string with_blanks(std::string name) {
-  std::replace(name.begin(), name.end(), '_', ' ');
+  std::ranges::replace(name, '_', ' ');
   return name;
 }
 

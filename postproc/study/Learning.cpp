@@ -18,8 +18,7 @@ constexpr LearningScore kAccuracy{"test accuracy", "highest test accuracy", &Cel
 constexpr LearningScore kLoss{"test loss", "lowest test loss", &Cell::test_loss, false};
 
 bool any_has(const Study& study, const LearningScore& score) {
-  return std::any_of(study.cells.begin(), study.cells.end(),
-                     [&](const Cell& cell) { return (cell.*score.member).known(); });
+  return std::ranges::any_of(study.cells, [&](const Cell& cell) { return (cell.*score.member).known(); });
 }
 
 std::string none_measured(const char* verb) {
@@ -28,7 +27,7 @@ std::string none_measured(const char* verb) {
 
 /// Whether two configurations would learn the same.
 bool same_learning(const Study& study, std::size_t a, std::size_t b) {
-  return std::all_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+  return std::ranges::all_of(study.axes, [&](const Axis& axis) {
     return !axis.is_learning ||
            study.configurations[a].settings.at(axis.key) == study.configurations[b].settings.at(axis.key);
   });
@@ -37,12 +36,11 @@ bool same_learning(const Study& study, std::size_t a, std::size_t b) {
 /// Whether no configuration of `group` that learns otherwise has the score of `best`.
 bool is_alone(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
   const auto member = learning_score(study)->member;
-  return std::none_of(group.begin(), group.end(), [&](std::size_t i) {
+  return std::ranges::none_of(group, [&](std::size_t i) {
     const auto cells = study.cells_of(i);
-    return !same_learning(study, i, best.configuration) &&
-           std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) {
-             return cell->status == CellStatus::complete && (cell->*member).value == (best.*member).value;
-           });
+    return !same_learning(study, i, best.configuration) && std::ranges::any_of(cells, [&](const Cell* cell) {
+      return cell->status == CellStatus::complete && (cell->*member).value == (best.*member).value;
+    });
   });
 }
 
@@ -51,8 +49,7 @@ std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
   std::map<std::string, int> wins;
   for (const auto& group : study.comparable()) {
     const auto value = [&](std::size_t i) { return study.configurations[i].settings.at(axis.key); };
-    const bool differs =
-        std::any_of(group.begin(), group.end(), [&](std::size_t i) { return value(i) != value(group.front()); });
+    const bool differs = std::ranges::any_of(group, [&](std::size_t i) { return value(i) != value(group.front()); });
     const Cell* best = best_learner(study, group);
     if (differs && best && is_alone(study, group, *best)) ++wins[value(best->configuration)];
   }
@@ -60,7 +57,7 @@ std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
 }
 
 bool is_repeated(const Study& study) {
-  return std::any_of(study.cells.begin(), study.cells.end(), [](const Cell& cell) { return cell.num_repeats() > 1; });
+  return std::ranges::any_of(study.cells, [](const Cell& cell) { return cell.num_repeats() > 1; });
 }
 
 Finding advice_on(const Study& study, const Axis& axis) {
@@ -105,14 +102,14 @@ std::string speed_label(const Study& study, std::size_t configuration) {
 }
 
 bool same_speed(const Study& study, std::size_t a, std::size_t b) {
-  return std::all_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+  return std::ranges::all_of(study.axes, [&](const Axis& axis) {
     return axis.is_learning ||
            study.configurations[a].settings.at(axis.key) == study.configurations[b].settings.at(axis.key);
   });
 }
 
 bool differ_in_learning_alone(const Study& study, const std::vector<std::size_t>& configurations) {
-  return configurations.size() > 1 && std::all_of(configurations.begin(), configurations.end(), [&](std::size_t i) {
+  return configurations.size() > 1 && std::ranges::all_of(configurations, [&](std::size_t i) {
            return same_speed(study, i, configurations.front());
          });
 }

@@ -72,8 +72,8 @@ Cells by_peak(const std::vector<MethodCell>& all, Objective objective, int ranks
   for (const MethodCell& cell : all)
     if (cell.objective == objective && cell.cell->ranks == ranks && cell.cell->counts() && cell.memory)
       cells.push_back(&cell);
-  std::stable_sort(cells.begin(), cells.end(),
-                   [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; });
+  std::ranges::stable_sort(cells,
+                           [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; });
   return cells;
 }
 
@@ -165,7 +165,7 @@ Findings memory_limit_findings(const Study& study) {
          "sequences), so that neither their rates nor their scores are compared with each other.",
          {},
          "objectives"});
-  if (std::any_of(all.begin(), all.end(), rounds))
+  if (std::ranges::any_of(all, rounds))
     out.push_back(
         {"qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded "
          "model, and memory or speed is no reason to choose them.",
@@ -183,7 +183,7 @@ Findings fairness_findings(const Study& study) {
       for (const std::size_t run : cell.measured) {
         std::vector<std::string>& of_value = methods[deck_value(study.runs[run].deck, path)];
         const std::string label = study.configuration(cell).full_label();
-        if (std::find(of_value.begin(), of_value.end(), label) == of_value.end()) of_value.push_back(label);
+        if (std::ranges::find(of_value, label) == of_value.end()) of_value.push_back(label);
       }
     if (methods.size() == 1) {
       if (const std::string& value = methods.begin()->first; !value.empty())

@@ -12,36 +12,25 @@ namespace multicard::post {
 
 namespace {
 
-double bytes_of(const Cell& cell, const char* name) {
-  const auto found = cell.memory.find(name);
-  return found == cell.memory.end() ? kNone : static_cast<double>(found->second);
-}
-
 std::optional<MemorySplit> memory_of(const Cell& cell) {
   MemorySplit split;
-  split.on_device = bytes_of(cell, "device_peak_bytes") > 0;
-  split.peak = bytes_of(cell, split.on_device ? "device_peak_bytes" : "host_peak_bytes");
-  split.adapters = bytes_of(cell, "model/adapters");
-  split.reference = bytes_of(cell, "model/reference");
-  split.gradients = bytes_of(cell, "model/gradients");
-  split.optimizer = bytes_of(cell, "model/optimizer");
-  split.activations = bytes_of(cell, "model/activations");
-  split.weights =
-      bytes_of(cell, "model/parameters") + bytes_of(cell, "model/frozen") - split.adapters - split.reference;
+  split.on_device = number_in(cell.memory, "device_peak_bytes") > 0;
+  split.peak = number_in(cell.memory, split.on_device ? "device_peak_bytes" : "host_peak_bytes");
+  split.adapters = number_in(cell.memory, "model/adapters");
+  split.reference = number_in(cell.memory, "model/reference");
+  split.gradients = number_in(cell.memory, "model/gradients");
+  split.optimizer = number_in(cell.memory, "model/optimizer");
+  split.activations = number_in(cell.memory, "model/activations");
+  split.weights = number_in(cell.memory, "model/parameters") + number_in(cell.memory, "model/frozen") - split.adapters -
+                  split.reference;
   split.rest = split.peak - split.weights - split.adapters - split.reference - split.gradients - split.optimizer;
   return std::isfinite(split.rest) ? std::optional(split) : std::nullopt;
 }
 
-double transfers_of(const RunReport& run, const char* direction) {
-  const auto found = run.transfers.find(direction);
-  return found == run.transfers.end() ? kNone : found->second;
-}
-
 /// The last value of a metric after the first step; unknown where there is none.
-double last_value(const RunReport& run, const char* metric) {
-  const auto found = run.metrics.find(metric);
-  if (found == run.metrics.end() || found->second.steps.empty() || found->second.steps.back() == 0) return kNone;
-  return found->second.values.back();
+double last_value(const RunReport& run, const char* name) {
+  const MetricSeries* metric = run.metric(name);
+  return metric && metric->steps.back() != 0 ? metric->values.back() : kNone;
 }
 
 /// Over repeats the interval of repeats; of one run that of a share of its pairs.
@@ -68,8 +57,8 @@ MethodCell method_cell(const Study& study, const Cell& cell) {
   out.objective = out.method.ends_with("dpo") ? Objective::preference : Objective::next_token;
   out.memory = memory_of(cell);
   out.on_cpu = run.on_cpu();
-  out.host_to_device = transfers_of(run, "host_to_device");
-  out.device_to_device = transfers_of(run, "device_to_device");
+  out.host_to_device = number_in(run.transfers, "host_to_device");
+  out.device_to_device = number_in(run.transfers, "device_to_device");
   if (const auto found = run.communication.find("all_reduce"); found != run.communication.end() && run.num_steps > 0) {
     out.reduced = found->second.payload_bytes / static_cast<double>(run.num_steps);
     out.on_bus = found->second.bus_bytes / static_cast<double>(run.num_steps);

@@ -49,10 +49,7 @@ std::string surroundings(const Study& study, const Cell& cell, const std::string
   for (const Axis& axis : study.axes)
     if (axis.key != key) parts.push_back(study.keys.label(axis.key, study.configuration(cell).settings.at(axis.key)));
   if (study.has_scaling()) parts.push_back(counted(cell.ranks, "rank"));
-  std::string out;
-  for (const std::string& part : parts)
-    out += (out.empty() ? "" : ", ") + part;
-  return out;
+  return join(parts, ", ");
 }
 
 OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& value, const std::string& baseline) {

@@ -27,13 +27,13 @@ constexpr std::array<std::pair<const char*, const char*>, 10> kBaselines{{{"stra
                                                                           {"read", "hdf5"}}};
 
 bool is_one_of(const std::vector<std::string>& values, const std::string& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
+  return std::ranges::find(values, value) != values.end();
 }
 
 /// How many options of a configuration have their baseline value.
 std::ptrdiff_t num_baseline_values(const Study& study, std::size_t configuration) {
   const auto& settings = study.configurations[configuration].settings;
-  return std::count_if(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+  return std::ranges::count_if(study.axes, [&](const Axis& axis) {
     return !axis.is_work && !axis.is_learning && settings.at(axis.key) == baseline_value(axis);
   });
 }
@@ -69,9 +69,9 @@ std::string baseline_value(const Axis& axis) {
 }
 
 const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
-  const std::size_t chosen = *std::max_element(
-      configurations.begin(), configurations.end(),
-      [&](std::size_t a, std::size_t b) { return num_baseline_values(study, a) < num_baseline_values(study, b); });
+  const std::size_t chosen = *std::ranges::max_element(configurations, [&](std::size_t a, std::size_t b) {
+    return num_baseline_values(study, a) < num_baseline_values(study, b);
+  });
   const Cell* cell = study.cell(chosen, best.ranks);
   return !same_speed(study, chosen, best.configuration) && cell && cell->counts() ? cell : nullptr;
 }
@@ -109,16 +109,16 @@ double compute_cost(const Cell& cell) {
 
 const RunReport& representative(const Study& study, const Cell& cell) {
   std::vector<std::size_t> runs = cell.measured;
-  std::sort(runs.begin(), runs.end(),
-            [&](std::size_t a, std::size_t b) { return study.runs[a].rate.value < study.runs[b].rate.value; });
+  std::ranges::sort(runs,
+                    [&](std::size_t a, std::size_t b) { return study.runs[a].rate.value < study.runs[b].rate.value; });
   return study.runs[runs[runs.size() / 2]];
 }
 
 std::size_t style_of(const Study& study, std::size_t configuration) {
   std::vector<std::string> labels;
   for (const Configuration& candidate : study.configurations)
-    if (std::find(labels.begin(), labels.end(), candidate.label) == labels.end()) labels.push_back(candidate.label);
-  return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), study.configurations[configuration].label) -
+    if (std::ranges::find(labels, candidate.label) == labels.end()) labels.push_back(candidate.label);
+  return static_cast<std::size_t>(std::ranges::find(labels, study.configurations[configuration].label) -
                                   labels.begin());
 }
 

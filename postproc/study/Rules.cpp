@@ -38,9 +38,9 @@ bool is_of_data_sets(const Study& study) {
 /// Whether every run that was measured has enough steps to choose by.
 bool is_long_enough(const Study& study) {
   constexpr std::int64_t kLeastSteps = 3;
-  return std::all_of(study.cells.begin(), study.cells.end(), [&](const Cell& cell) {
-    return std::all_of(cell.measured.begin(), cell.measured.end(),
-                       [&](std::size_t run) { return study.runs[run].num_measured >= kLeastSteps; });
+  return std::ranges::all_of(study.cells, [&](const Cell& cell) {
+    return std::ranges::all_of(cell.measured,
+                               [&](std::size_t run) { return study.runs[run].num_measured >= kLeastSteps; });
   });
 }
 

@@ -10,7 +10,7 @@ namespace multicard::post {
 bool has_curve(const MetricSeries& loss) {
   const auto is_finite = [](double value) { return std::isfinite(value); };
   return loss.values.size() >= kLeastLosses && loss.steps.size() >= kLeastLosses &&
-         std::any_of(loss.values.begin(), loss.values.end(), is_finite);
+         std::ranges::any_of(loss.values, is_finite);
 }
 
 std::size_t window_for(std::size_t count) {

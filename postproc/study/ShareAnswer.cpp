@@ -16,7 +16,7 @@ namespace {
 const AllocationBaseline* sequential(const AllocationRecord& allocation) {
   const auto& all = allocation.baselines;
   const auto found =
-      std::find_if(all.begin(), all.end(), [](const AllocationBaseline& one) { return one.policy == "sequential"; });
+      std::ranges::find_if(all, [](const AllocationBaseline& one) { return one.policy == "sequential"; });
   return found == all.end() || !(found->predicted_s > 0) ? nullptr : &*found;
 }
 

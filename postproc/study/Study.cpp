@@ -25,8 +25,7 @@ std::size_t configuration_of(Study& study, const RunReport& run) {
   for (const Axis& axis : study.axes)
     settings[axis.key] = setting(run, axis.key);
   auto& known = study.configurations;
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const Configuration& c) { return c.settings == settings; });
+  const auto found = std::ranges::find_if(known, [&](const Configuration& c) { return c.settings == settings; });
   if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
   Configuration configuration;
   configuration.settings = settings;
@@ -119,7 +118,7 @@ bool is_comparable(const Cell& cell) {
 
 bool has_several_counts(const Study& study, std::size_t configuration) {
   const auto cells = study.cells_of(configuration);
-  return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return is_comparable(*cell); }) > 1;
+  return std::ranges::count_if(cells, [](const Cell* cell) { return is_comparable(*cell); }) > 1;
 }
 
 /// R0 of each configuration: the fewest ranks of its comparable cells; where none is comparable, the fewest on which it
@@ -201,7 +200,7 @@ std::vector<std::vector<std::size_t>> Study::comparable() const {
     const auto same_work = [&](const std::vector<std::size_t>& group) {
       return configurations[group.front()].work_label == configurations[i].work_label;
     };
-    const auto found = std::find_if(groups.begin(), groups.end(), same_work);
+    const auto found = std::ranges::find_if(groups, same_work);
     if (found != groups.end())
       found->push_back(i);
     else
@@ -235,7 +234,7 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
     const RunReport& run = study.runs[i];
     cell_for(study, configuration_of(study, run), run.ranks).runs.push_back(i);
   }
-  std::stable_sort(study.cells.begin(), study.cells.end(), [](const Cell& a, const Cell& b) {
+  std::ranges::stable_sort(study.cells, [](const Cell& a, const Cell& b) {
     return std::pair(a.configuration, a.ranks) < std::pair(b.configuration, b.ranks);
   });
   std::set<int> counts;

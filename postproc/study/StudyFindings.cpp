@@ -25,7 +25,7 @@ struct Part {
 
 /// "mostly computing; communication takes 14.3 %"
 std::string bottleneck(std::array<Part, 3> parts) {
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.share > b.share; });
+  std::ranges::stable_sort(parts, [](const Part& a, const Part& b) { return a.share > b.share; });
   std::string out = fmt::format("{} {}", parts[0].share > 0.5 ? "mostly" : "the largest part is", parts[0].name);
   for (std::size_t i = 1; i < parts.size(); ++i)
     if (parts[i].share >= kWorthMentioning) out += fmt::format("; {} takes {}", parts[i].name, percent(parts[i].share));
@@ -50,8 +50,7 @@ void add_computing_growth(const Study& study, const Cell& cell, Finding& finding
 
 Finding repeats_finding(const Study& study) {
   const auto any = [&](Basis basis) {
-    return std::any_of(study.cells.begin(), study.cells.end(),
-                       [&](const Cell& cell) { return cell.rate.basis == basis; });
+    return std::ranges::any_of(study.cells, [&](const Cell& cell) { return cell.rate.basis == basis; });
   };
   if (!any(Basis::steps)) return {};
   const char* const text = study.cells.size() == 1 ? "One run only: the interval excludes run-to-run variation."
@@ -128,7 +127,7 @@ Finding limit_finding(const Study& study, const Cell& cell) {
 }
 
 bool can_find_stragglers(const Study& study, const Cell& cell) {
-  return std::any_of(cell.measured.begin(), cell.measured.end(), [&](std::size_t run) {
+  return std::ranges::any_of(cell.measured, [&](std::size_t run) {
     const auto& ranks = study.runs[run].rank_reports;
     return !ranks.empty() && ranks.front().own.interval;
   });
@@ -193,8 +192,7 @@ Finding failures_finding(const Study& study) {
   Finding out{{}, {{"runs", study.runs.size()}}, "failures"};
   std::vector<std::string> parts;
   for (const char* status : {"failed", "stopped"}) {
-    const auto number =
-        std::count_if(study.runs.begin(), study.runs.end(), [&](const RunReport& run) { return run.status == status; });
+    const auto number = std::ranges::count_if(study.runs, [&](const RunReport& run) { return run.status == status; });
     out.evidence.add({status, number});
     if (number) parts.push_back(fmt::format("{} {}", number, status));
   }

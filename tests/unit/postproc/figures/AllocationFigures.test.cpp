@@ -4,7 +4,7 @@
 
 #include "SyntheticStudy.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/page/PageAllocation.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/study/Collection.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"

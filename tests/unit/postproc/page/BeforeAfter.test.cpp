@@ -6,7 +6,7 @@
 #include "SyntheticStudy.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
-#include "postproc/page/PageBeforeAfter.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/reduce/ReduceTuning.hpp"
 #include "postproc/study/Collection.hpp"

@@ -1,6 +1,6 @@
-#include "postproc/page/PageEvaluation.hpp"
-
 #include <gtest/gtest.h>
+
+#include "postproc/page/PageTables.hpp"
 
 namespace multicard::post {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "SyntheticStudy.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/page/PageDataSets.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/reduce/Reduce.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Collection.hpp"

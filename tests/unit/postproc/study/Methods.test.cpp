@@ -7,8 +7,7 @@
 
 #include "base/Error.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/page/PageCounted.hpp"
-#include "postproc/page/PageMethods.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/study/CountedMethods.hpp"
 #include "runs_in_memory.hpp"
 #include "support/test_world.hpp"

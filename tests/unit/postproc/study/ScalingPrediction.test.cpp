@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "postproc/figures/Figures.hpp"
-#include "postproc/page/PageScaling.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
