@@ -116,7 +116,7 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
   check_compatible(before, deck, options);
-  // Whoever names a checkpoint of a finished run wants to train from there once more.
+  // Naming a checkpoint of a finished run asks for training from there once more.
   const bool goes_back = start.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);

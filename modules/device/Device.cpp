@@ -118,7 +118,7 @@ std::optional<int> openmp_threads() {
 
 std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
   const auto mine = static_cast<std::size_t>(rank);
-  // NCCL tells GPUs apart by their bus ids, which the MIG slices of one GPU share; they repeat between nodes. A uuid
+  // NCCL distinguishes GPUs by their bus ids, which the MIG slices of one GPU share; they repeat between nodes. A uuid
   // never means two GPUs.
   std::vector<int> together;
   for (std::size_t r = 0; r < gpus.size(); ++r) {

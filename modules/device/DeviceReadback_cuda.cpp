@@ -34,7 +34,7 @@ class DeviceReadback : public Readback {
     slot.host.resize(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
       copy_to_host(values[i].detach(), slot.host[i]);
-    // Behind the copies on the stream that they are on: take() waits for them, not for what is queued afterwards.
+    // After the copies on the stream that they are on: take() waits for them, not for what is queued afterwards.
     slot.copied.record(c10::cuda::getCurrentCUDAStream(device_.index()));
     started_.push_back(std::move(slot));
   }

@@ -47,7 +47,7 @@ BatchSums::BatchSums(at::Device device, std::size_t num_values)
     : readback_(make_readback(device)), sums_(num_values, 0.0) {}
 
 void BatchSums::add(const at::Tensor& values) {
-  // One batch behind: the values of the last but one are read while the device has the last in its queue.
+  // One batch late: the values of the last but one are read while the device has the last in its queue.
   readback_->start({values});
   take_all_but(1);
 }

@@ -52,7 +52,7 @@ bool is_still(int descriptor, const std::string& path) {
 FolderLock::FolderLock(const std::string& folder, double timeout_s)
     : folder_(folder), path_((fs::path(folder) / ".lock").string()) {
   // Open or create the file, lock it, and see that it still has its name: a holder that ends removes the file and lets
-  // go of it afterwards, so who waited for it may have locked a file without a name, which keeps nobody out. flock
+  // go of it afterwards, so one that waited for it may have locked a file without a name, which keeps no one out. flock
   // belongs to the open file; a lock of fcntl would be lost when any thread closed another descriptor of the same file.
   const TimePoint start = SteadyClock::now();
   while (true) {

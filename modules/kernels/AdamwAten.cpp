@@ -38,7 +38,7 @@ void encode(const at::Tensor& moments, Moment moment, const Moments& to, const A
   const std::int64_t elements = moments.numel(), blocks = to.scales.numel();
   const at::Tensor padded = moments.new_zeros({blocks * kMomentBlock});
   padded.narrow(0, 0, elements).copy_(moments.view(-1));
-  // Zeros behind the end do not change the largest magnitude of the last block.
+  // Zeros after the end do not change the largest magnitude of the last block.
   const at::Tensor scales = padded.view({blocks, kMomentBlock}).abs().amax(1);
   const at::Tensor bounds = table_on(moments.device(), map_of(moment).bounds, 255);
   const at::Tensor scaled = moments.view(-1).mul(spread(scales.clamp_min(kLeastMomentScale).reciprocal(), elements));

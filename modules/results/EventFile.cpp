@@ -27,7 +27,7 @@ std::string next_path(const std::string& folder) {
     if (!name.starts_with(kPrefix)) continue;
     std::int64_t other = 0;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), other);
-    // A run that resumes within the second, or on a machine whose clock is behind, must still come last.
+    // A run that resumes within the second, or on a machine whose clock is slow, must still come last.
     time = std::max(time, other + 1);
   }
   return (fs::path(folder) / fmt::format("{}{:010}.{}.{}.0", kPrefix, time, host_name(), getpid())).string();

@@ -158,7 +158,7 @@ void keep_foreign(const fs::path& before, const fs::path& now) {
 
 bool is_leftover(const fs::path& path) {
   const std::string name = path.filename().string();
-  // Under a name without a dot stands a whole checkpoint, or what somebody has put there: no leftover in either case.
+  // Under a name without a dot stands a whole checkpoint, or what a user has put there: no leftover in either case.
   if (!name.starts_with(".")) return false;
   const std::optional<TemporaryName> temporary = parse_temporary(name);
   if (!names_step(temporary ? temporary->final_name : name.substr(1))) return false;  // older ones: .step_N

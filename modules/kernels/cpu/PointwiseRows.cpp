@@ -76,7 +76,7 @@ class BackwardPart {
 
   void run(const S* dy, const S* y, const S* residual, S* dx, std::int64_t row, std::int64_t count) {
     const std::int64_t in = layer_.in(), out = layer_.out();
-    // The gradient behind the layer is made block by block and used twice while it is in the cache: for the weight (d^T
+    // The gradient after the layer is made block by block and used twice while it is in the cache: for the weight (d^T
     // x) and for the input (d W). As a whole it never exists.
     row_kernels<S>().input_gradient_wide(dy + row * out, y + row * out, count, out, gradient_.view(), doutput_.data());
     if (wanted_ != Gradients::of_input)
