@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kPlotHeight = 290;
 constexpr double kLabelWidth = 150;
-constexpr double kSpread = 1.12;  ///< room beside the first and last count
+constexpr double kSpread = 1.12;  ///< room left of the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
 constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
 constexpr const char* kIdeal = "ideal";

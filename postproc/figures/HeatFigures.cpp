@@ -204,12 +204,12 @@ bool has_axis(const Study& study, const std::string& name) {
 }
 
 void add_heat_figures(const Study& study, const std::optional<HeatAxes>& heat, std::vector<Figure>& figures) {
-  const bool asked = heat && has_axis(study, heat->first) && has_axis(study, heat->second);
-  const std::optional<HeatAxes> axes = asked ? heat : default_axes(study);
+  const bool is_chosen = heat && has_axis(study, heat->first) && has_axis(study, heat->second);
+  const std::optional<HeatAxes> axes = is_chosen ? heat : default_axes(study);
   if (!axes) return;
   Direction across = *direction_of(study, axes->first), down = *direction_of(study, axes->second);
-  if (!asked && across.values.size() > kMostColumns) std::swap(across, down);
-  if (!asked && (across.values.size() > kMostColumns || down.values.size() > kMostRows)) return;
+  if (!is_chosen && across.values.size() > kMostColumns) std::swap(across, down);
+  if (!is_chosen && (across.values.size() > kMostColumns || down.values.size() > kMostRows)) return;
   int number = 0;
   for (const Map& map : maps_of(study, across, down))
     if (number < static_cast<int>(kMostMaps)) add_map(study, map, across, down, number++, figures);

@@ -75,8 +75,10 @@ Finding loss_title(const MetricSeries& loss, const Series& drawn) {
   const Estimate early = third(loss.values.begin());
   const Estimate late = third(loss.values.end() - static_cast<std::ptrdiff_t>(some));
   const double first = drawn.points.front().y, last = drawn.points.back().y;
-  const char* how = !significantly_different(early, late) ? "shows no clear change:" : last < first ? "falls" : "rises";
-  return {fmt::format("Training loss {} from {} to {} in {}", how, significant(first, 3), significant(last, 3),
+  const char* trend = !significantly_different(early, late) ? "shows no clear change:"
+                      : last < first                        ? "falls"
+                                                            : "rises";
+  return {fmt::format("Training loss {} from {} to {} in {}", trend, significant(first, 3), significant(last, 3),
                       counted(static_cast<long>(count), "step")),
           {{"first", first}, {"last", last}, {"steps", count}}};
 }

@@ -107,9 +107,10 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   std::ranges::stable_sort(cells, [](const Cell* a, const Cell* b) {
     return std::pair(stragglers_of(*b).size(), b->rank_spread) < std::pair(stragglers_of(*a).size(), a->rank_spread);
   });
-  const auto with_stragglers = static_cast<std::size_t>(
+  const auto num_with_stragglers = static_cast<std::size_t>(
       std::ranges::count_if(cells, [](const Cell* cell) { return !stragglers_of(*cell).empty(); }));
-  const std::size_t number = std::min(std::max(with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
+  const std::size_t number =
+      std::min(std::max(num_with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
   for (std::size_t i = 0; i < number; ++i)
     figures.push_back(rank_figure(study, *cells[i], i));
 }

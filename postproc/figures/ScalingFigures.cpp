@@ -70,7 +70,7 @@ bool has_unfinished(const Study& study, std::size_t configuration) {
 }
 
 /// `lines` and, where there is room, those of `group` that have nothing but crosses.
-Lines with_crosses(const Study& study, Lines lines, const std::vector<std::size_t>& group) {
+Lines add_crossed(const Study& study, Lines lines, const std::vector<std::size_t>& group) {
   for (const std::size_t other : group)
     if (!is_series(study, other) && has_unfinished(study, other) && lines.configurations.size() < kColours.size())
       lines.configurations.push_back(other);
@@ -220,7 +220,7 @@ void add_scaling_figures(const Study& study, std::vector<Figure>& figures) {
     const Cell* best = lines.same_work ? fastest(study, lines.configurations) : most_sped_up(study, lines);
     if (best->ranks == *study.configuration(*best).baseline_ranks) best = largest(study, best->configuration);
     const std::string suffix = numbered("", number++);
-    add_time(study, with_crosses(study, lines, group), *best, suffix, figures);
+    add_time(study, add_crossed(study, lines, group), *best, suffix, figures);
     add_speedup(study, lines, *best, suffix, figures);
     add_efficiency(study, lines, *best, suffix, figures);
   }

@@ -235,7 +235,7 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
 }
 
 /// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.
-std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
+std::vector<Line> only_with_efficiency(const Study& study, std::vector<Line> lines) {
   std::erase_if(lines, [&](const Line& line) {
     return std::ranges::none_of(line.points, [&](const auto& point) {
       const auto& baseline = study.configuration(*point.second).baseline_ranks;
@@ -255,7 +255,7 @@ void add_size_figures(const Study& study, std::vector<Figure>& figures) {
     for (const auto& panel : panels_of(lines, kColours.size()))
       add_time({study, axis.key, panel}, numbered("time-" + short_key(axis.key), number++), figures);
     number = 0;
-    for (const auto& panel : panels_of(with_efficiency(study, lines), kColours.size()))
+    for (const auto& panel : panels_of(only_with_efficiency(study, lines), kColours.size()))
       add_efficiency({study, axis.key, panel}, numbered("efficiency-" + short_key(axis.key), number++), figures);
   }
 }

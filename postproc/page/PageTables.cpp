@@ -51,7 +51,7 @@ HtmlTable phases_table(const Study& study) {
   columns.push_back({"step", &Cell::mean_step, Format::milliseconds});
   for (std::size_t p = 0; p < kNumPhases; ++p)
     columns.push_back(
-        {with_blanks(kPhaseNames[p]), [p](const Cell& cell) { return 1000 * cell.phases[p]; }, Format::three_digits});
+        {spaced(kPhaseNames[p]), [p](const Cell& cell) { return 1000 * cell.phases[p]; }, Format::three_digits});
   return html_table("phases", "Milliseconds of a step, mean over ranks and measured steps.", columns,
                     measured_cells(study));
 }
@@ -103,7 +103,7 @@ std::string transfers_html(const Study& study) {
   Columns<Cell> columns = place_columns(study);
   for (const std::string& direction : directions)
     columns.push_back(
-        {with_blanks(direction),
+        {spaced(direction),
          [&, direction](const Cell& cell) { return number_in(representative(study, cell).transfers, direction); },
          Format::bytes});
   return table(html_table("transfers",

@@ -94,8 +94,8 @@ void require_own(const std::filesystem::path& folder, const std::vector<Page>& p
 
 std::string default_folder(const std::string& file) {
   const std::filesystem::path path(file);
-  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
-  return (path.filename() == "results.h5" ? beside : beside / (path.stem().string() + "_report")).string();
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  return (path.filename() == "results.h5" ? parent : parent / (path.stem().string() + "_report")).string();
 }
 
 std::string write_report(const Collection& collection, const std::string& folder, const Gnuplot& gnuplot,

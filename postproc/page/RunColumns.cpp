@@ -42,26 +42,22 @@ const Columns<TextReport>& text_columns() {
   return kColumns;
 }
 
-const Columns<TuningReport>& tuning_columns() {
-  const auto change = [](Change TuningReport::*member) {
-    return [member](const TuningReport& tuning) {
-      return Json{{"before", number((tuning.*member).before)}, {"after", number((tuning.*member).after)}};
-    };
-  };
-  const auto answers = [](const TuningReport& tuning) {
-    Json out = Json::array();
-    for (const AnswerPair& pair : tuning.answers)
-      out.push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
-    return out;
-  };
-  static const Columns<TuningReport> kColumns{{"test_loss", kJson, change(&TuningReport::loss)},
-                                              {"perplexity", kJson, change(&TuningReport::perplexity)},
-                                              {"reward_margin", kJson, change(&TuningReport::reward_margin)},
-                                              {"reward_accuracy", kJson, change(&TuningReport::reward_accuracy)},
-                                              {"exact_match", kJson, change(&TuningReport::exact_match)},
-                                              {"questions", kJson, change(&TuningReport::questions)},
-                                              {"answers", kJson, answers}};
-  return kColumns;
+Json answers_json(const TuningReport& tuning) {
+  Json out = Json::array();
+  for (const AnswerPair& pair : tuning.answers)
+    out.push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
+  return out;
+}
+
+Columns<TuningReport> tuning_columns() {
+  Columns<TuningReport> columns;
+  for (const TuningReport::Score& score : TuningReport::kScores)
+    columns.push_back(
+        {score.name, kJson, [change = score.change](const TuningReport& tuning) {
+           return Json{{"before", number((tuning.*change).before)}, {"after", number((tuning.*change).after)}};
+         }});
+  columns.push_back({"answers", kJson, answers_json});
+  return columns;
 }
 
 /// The bytes of a memory counter.

@@ -21,7 +21,7 @@ namespace multicard::post {
 namespace {
 
 /// "node1 ×4, node2 ×4", given one name per rank.
-std::string with_counts(const std::vector<std::string>& names) {
+std::string counted_names(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (name->empty() || std::find(names.begin(), name, *name) != name) continue;
@@ -88,9 +88,9 @@ Source source_of(const ResultsFile& file) {
     source.attributes[name] = std::visit([](const auto& v) { return as_text(v); }, value);
   const Provenance from = file.provenance();
   source.attributes["command_line"] = from.command_line;
-  source.provenance = {{"hosts", with_counts(from.hosts)},
+  source.provenance = {{"hosts", counted_names(from.hosts)},
                        {"cpu", from.cpu},
-                       {"gpus", with_counts(from.gpus)},
+                       {"gpus", counted_names(from.gpus)},
                        {"driver", from.driver},
                        {"cuda", from.cuda},
                        {"nccl", from.nccl},
@@ -127,8 +127,8 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
         continue;
       }
       if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
-        if (const auto how = divergence(losses->second.values))
-          out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
+        if (const auto reason = divergence(losses->second.values))
+          out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *reason));
       const bool is_shared = !source.allocation.intervals.empty();
       RunReport report = reduce_run(data, is_shared ? Presence::any_ranks : Presence::all_ranks);
       report.source = out.sources.size();

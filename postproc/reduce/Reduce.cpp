@@ -5,10 +5,7 @@
 #include <cmath>
 
 #include "postproc/reduce/AsText.hpp"
-#include "postproc/reduce/ReduceEvaluation.hpp"
-#include "postproc/reduce/ReduceRanks.hpp"
-#include "postproc/reduce/ReduceText.hpp"
-#include "postproc/reduce/ReduceTuning.hpp"
+#include "postproc/reduce/ReduceParts.hpp"
 #include "results/MeasuredSteps.hpp"
 
 namespace multicard::post {
@@ -23,7 +20,7 @@ const Times* find_times(const RunData& run, const std::string& column) {
   return found == run.times.end() ? nullptr : &found->second;
 }
 
-/// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
+/// The value of `batch_per_rank:` in a resolved deck; empty when it is not set.
 std::string batch_per_rank(const std::string& deck) {
   static const std::string kKey = "batch_per_rank:";
   std::size_t at = deck.find(kKey);

@@ -1,8 +1,8 @@
-#include "postproc/reduce/ReduceRanks.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "postproc/reduce/ReduceParts.hpp"
 
 namespace multicard::post {
 

@@ -1,6 +1,6 @@
-#include "postproc/reduce/ReduceText.hpp"
-
 #include <algorithm>
+
+#include "postproc/reduce/ReduceParts.hpp"
 
 namespace multicard::post {
 

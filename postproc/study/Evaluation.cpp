@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunRepor
   }
   for (const char* key : {"model", "weights", "weights_origin", "dataset", "precision", "device", "ranks"})
     if (const std::string value = short_value(setting(run, key)); !value.empty())
-      facts.emplace_back(with_blanks(key), value);
+      facts.emplace_back(spaced(key), value);
   return facts;
 }
 

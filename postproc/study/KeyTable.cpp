@@ -30,7 +30,7 @@ const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
                              SettingKey{"dataset", "dataset", "work"},
                              SettingKey{"model_dtype", "model type", "speed"}};
 
-/// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was asked for is
+/// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was set is
 /// in its deck.
 constexpr std::array<std::string_view, 10> kResolved{
     "threads",    "micro_batch",      "backend",   "global_batch",   "device",
@@ -95,7 +95,7 @@ bool KeyTable::is_resolved(const std::string& key) const {
 
 std::string KeyTable::label(const std::string& key) const {
   const SettingKey* found = find(key);
-  return found && !found->label.empty() ? found->label : with_blanks(short_key(key));
+  return found && !found->label.empty() ? found->label : spaced(short_key(key));
 }
 
 std::string KeyTable::label(const std::string& key, const std::string& value) const {

@@ -26,7 +26,7 @@ std::string short_value(const std::string& value) {
   return shown(value, kLongestLabel);
 }
 
-std::string with_blanks(std::string name) {
+std::string spaced(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
 }

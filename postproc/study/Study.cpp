@@ -155,7 +155,7 @@ void compare_with_baseline(Study& study) {
 }
 
 /// "data sets" or "tuning methods", with what all their steps have in common.
-std::string with_amount(const Study& study) {
+std::string title_of_cases(const Study& study) {
   const std::string amount = fixed_amount(study), what = compares_methods(study) ? "tuning methods" : "data sets";
   return amount.empty() ? what : what + " at " + amount;
 }
@@ -214,7 +214,7 @@ std::string Study::title() const {
   for (const int ranks : rank_counts)
     counts.push_back(std::to_string(ranks));
   for (const Axis& axis : axes)
-    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : keys.label(axis.key));
+    names.push_back(axis.is_work && short_key(axis.key) == "case" ? title_of_cases(*this) : keys.label(axis.key));
   const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
   if (cells.size() == 1) return name_of(*this, cells.front());
   if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
