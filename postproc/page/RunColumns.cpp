@@ -15,6 +15,7 @@ namespace {
 using Json = Value::Json;
 using Run = RunReport;
 
+/// "1 3"; blanks, since commas separate fields.
 std::string stragglers_of(const Run& run) {
   std::vector<std::string> ranks;
   for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
@@ -22,6 +23,7 @@ std::string stragglers_of(const Run& run) {
   return join(ranks, " ");
 }
 
+/// By rank.
 Json own_times(const Run& run) {
   Json out = Json::array();
   for (const RankReport& rank : run.rank_reports)
@@ -80,6 +82,7 @@ Columns<Run> identity_columns(const Study& study, std::size_t number, const std:
   if (study.sources.size() > 1) columns.push_back({"file", path});
   for (const char* key : {"task", "model", "method", "strategy", "backend", "precision", "global_batch"})
     columns.push_back({key, kCsv, [key](const Run& run) { return setting(run, key); }});
+  // Axes that are among those settings have a column already.
   for (const std::string& key : axes)
     if (std::ranges::none_of(columns,
                              [&](const Column<Run>& column) { return column.is_in(kCsv) && column.name == key; }))

@@ -44,6 +44,7 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
   const auto step = run.times.find("step");
   if (step != run.times.end() && !step->second.values.empty()) {
     const std::vector<double>& times = step->second.values;
+    // The bytes: printed digits could agree.
     text.append(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double));
   } else if (const auto created = source.attributes.find("created_utc"); created != source.attributes.end()) {
     text += "\n" + run.summary.name + "\n" + created->second;
@@ -56,6 +57,7 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
   return std::hash<std::string>{}(text);
 }
 
+/// Numbers of quick runs must not be quoted; the notice names how many runs and steps are meant.
 std::string quick_notice(const std::vector<RunReport>& runs) {
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
   long num_quick = 0;
@@ -134,6 +136,7 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
       report.source = out.sources.size();
       if (is_shared) report.settings["share_task"] = report.name;
       if (report.evaluation) out.evaluated.push_back(report);
+      // An evaluation at the end of a training is both.
       if (!report.evaluation || report.measured()) out.timed.push_back(std::move(report));
     }
     for (const auto& [where, number] : repeated)

@@ -15,6 +15,7 @@ namespace {
 using Times = RankMatrix<double>;
 using Steps = std::vector<std::size_t>;
 
+/// Null where the file lacks the column.
 const Times* find_times(const RunData& run, const std::string& column) {
   const auto found = run.times.find(column);
   return found == run.times.end() ? nullptr : &found->second;
@@ -32,6 +33,7 @@ std::string batch_per_rank(const std::string& deck) {
   return at == std::string::npos ? std::string() : deck.substr(at, end - at);
 }
 
+/// Attributes become settings as text; those that say what happened (deck, early_stop_step) have members of their own.
 void copy_settings(const RunSummary& summary, RunReport& report) {
   for (const auto& [key, value] : summary.text)
     report.settings[key] = value;
@@ -66,6 +68,7 @@ std::vector<double> slowest(const Times& step, const Steps& measured) {
   return out;
 }
 
+/// Of all ranks, for each measured step.
 std::vector<double> totals(const RankMatrix<std::int64_t>& counts, const Steps& measured) {
   std::vector<double> out;
   for (const std::size_t i : measured) {
@@ -88,6 +91,8 @@ std::string counted_column(const RunData& run, RunReport& report) {
   return "samples";
 }
 
+/// A step lasts as long as on its slowest rank, and counts the rows of all ranks. The median over steps ignores the few
+/// that wait for files or other programs.
 void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
   const std::vector<double> seconds = slowest(run.times.at("step"), measured);
   report.step_time = estimate_of_steps(seconds);
@@ -100,6 +105,7 @@ void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
   report.rate = estimate_of_steps(rates);
 }
 
+/// Means, unlike rates: medians of phases would not add up to the step.
 void reduce_phases(const RunData& run, const Steps& measured, RunReport& report) {
   const auto mean_of = [&](const Times& times) {
     std::vector<double> values;
@@ -115,6 +121,8 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
   report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
 }
 
+/// Totals over all steps, measured or not: they are recorded as sums. Memory and payloads are of the rank with the
+/// most.
 void reduce_totals(const RunData& run, RunReport& report) {
   for (const auto& [name, bytes] : run.memory)
     if (!bytes.empty()) report.memory[name] = *std::ranges::max_element(bytes);
@@ -158,6 +166,7 @@ std::vector<std::size_t> measured_steps(const RunData& run, Presence presence) {
   std::vector<std::size_t> out;
   if (!step) return out;
   for (std::size_t i = 0; i < step->length; ++i) {
+    // The first skip_steps of the run and of every later segment.
     if (is_warm_up(run.summary, run.first_step, i)) continue;
     std::size_t present = 0;
     for (std::size_t rank = 0; rank < step->ranks; ++rank)

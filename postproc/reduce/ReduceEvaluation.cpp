@@ -9,6 +9,7 @@ namespace multicard::post {
 
 namespace {
 
+/// The column `name`, which must have `length` rows as the first one.
 template <class T>
 const std::vector<T>& column(const std::map<std::string, std::vector<T>>& columns, const std::string& table,
                              const std::string& name, std::size_t length) {
@@ -42,6 +43,7 @@ std::vector<ConfusionCount> confusion_of(const Table& table, std::size_t num_cla
   const auto& count = column(table.integers, kTable, "count", length);
   const auto& actual = column(table.integers, kTable, "actual", length);
   const auto& predicted = column(table.integers, kTable, "predicted", length);
+  // Numbers of a file that others may have written index the classes.
   const auto known = [&](std::int64_t number) {
     return number >= 0 && number < static_cast<std::int64_t>(num_classes);
   };
@@ -72,6 +74,7 @@ EvaluationReport language_evaluation(const RunSummary& summary) {
   score.targets = integer(summary, "trained_tokens");
   score.questions = integer(summary, "questions");
   if (score.questions > 0) {
+    // The file has the share; the number of hits is a whole one again for Wilson's interval.
     score.hits = std::lround(number_in(summary.reals, "exact_match") * static_cast<double>(score.questions));
     score.exact_match = estimate_of_share(score.hits, score.questions);
   }

@@ -6,6 +6,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Evaluations at step 0 are before training; the last one of a later step is after it.
 Change change_of(const RunSummary& summary, const std::string& metric) {
   const auto found = summary.metrics.find(metric);
   if (found == summary.metrics.end() || found->second.steps.empty()) return {};
@@ -25,6 +26,7 @@ std::vector<AnswerPair> answers_of(const RunSummary& summary) {
   };
   const std::vector<std::string> prompts = column("prompt");
   std::vector<std::string> before = column("before"), after = column("after");
+  // A run that ended early lacks the answers after it: they stay empty.
   before.resize(prompts.size());
   after.resize(prompts.size());
   std::vector<AnswerPair> answers;

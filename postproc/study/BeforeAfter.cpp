@@ -20,12 +20,14 @@ std::string signed_text(double value, const std::string& digits) {
   return (value < 0 ? "−" : "+") + digits;
 }
 
+/// Of a loss: absolute, with as many decimals as the loss itself.
 std::string difference(const Change& change) {
   if (!change.known()) return "–";
   const double by = change.after - change.before;
   return signed_text(by, alike(std::abs(by), change.after, 4));
 }
 
+/// Of a perplexity: in per cent, since it is an exponential.
 std::string relative(const Change& change) {
   if (!change.known()) return "–";
   const double by = change.after / change.before - 1;
@@ -40,6 +42,7 @@ std::string hits(double share, double questions) {
                      percent(share));
 }
 
+/// Of a share: percentage points.
 std::string points(const Change& change) {
   if (!change.known()) return "–";
   const double by = 100 * (change.after - change.before);

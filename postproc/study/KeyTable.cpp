@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 10> kResolved{
     "threads",    "micro_batch",      "backend",   "global_batch",   "device",
     "max_length", "peak_flops_per_s", "sequences", "num_parameters", "architecture"};
 
+/// Deck paths have a dot; attributes of runs and sections of decks do not.
 bool is_path(const std::string& key) {
   return key.find('.') != std::string::npos;
 }
@@ -99,6 +100,7 @@ std::string KeyTable::label(const std::string& key) const {
 }
 
 std::string KeyTable::label(const std::string& key, const std::string& value) const {
+  // Values of files that others wrote may have any length.
   if (value.size() > kLongestLabel) return label(key, short_value(value));
   const std::string name = short_key(key);
   if (value.empty() || value == "null") return label(key) + " not set";

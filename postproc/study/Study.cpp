@@ -54,6 +54,7 @@ void choose_measured(const std::vector<RunReport>& runs, Cell& cell) {
     any_stopped = any_stopped || runs[run].status == "stopped";
   }
   cell.status = any_complete ? CellStatus::complete : any_stopped ? CellStatus::stopped : CellStatus::failed;
+  // Stopped runs count only where no run completed.
   const std::string wanted = any_complete ? "complete" : "stopped";
   for (const std::size_t run : cell.runs)
     if (runs[run].status == wanted && runs[run].measured()) cell.measured.push_back(run);
@@ -101,6 +102,7 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
     for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
       if (run.rank_reports[rank].straggler) ++cell.stragglers[static_cast<int>(rank)];
   }
+  // Medians of rates and times, which may have outliers; means of shares, which must add up.
   cell.rate = estimate_of_repeats(rates);
   cell.step_time = estimate_of_repeats(times);
   cell.test_loss = score_of(runs, cell, "eval_loss");
@@ -197,6 +199,7 @@ std::vector<const Cell*> Study::cells_of(std::size_t configuration) const {
 std::vector<std::vector<std::size_t>> Study::comparable() const {
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < configurations.size(); ++i) {
+    // Work labels are made of all axes that change the work.
     const auto same_work = [&](const std::vector<std::size_t>& group) {
       return configurations[group.front()].work_label == configurations[i].work_label;
     };
