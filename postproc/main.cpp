@@ -34,9 +34,9 @@ constexpr std::size_t kHelpColumn = 30;  ///< where the descriptions of options 
 struct Options {
   std::vector<std::string> files;
   std::string folder;
-  std::string heat;    ///< two axes with a comma between them; empty: not asked for
+  std::string heat;    ///< two axes with a comma between them; empty: not given
   std::string counts;  ///< file of counted methods; empty: none
-  std::string csv;     ///< runs, cells or options; empty: not asked for
+  std::string csv;     ///< runs, cells or options; empty: not given
   bool json = false, pdf = false;
 };
 
@@ -58,10 +58,10 @@ void run(const Options& options) {
   if (options.csv == "options") return print(options_csv(collection));
   if (options.json) return print(summary_json(collection, plan_figures(collection)));
   const std::string folder = options.folder.empty() ? default_folder(options.files.front()) : options.folder;
-  ReportOptions how;
-  if (!options.heat.empty()) how.heat = heat_axes(options.heat);
-  if (options.pdf) how.formats = Formats::svg_and_pdf;
-  const std::string report = write_report(collection, folder, Gnuplot(), how);
+  ReportOptions report_options;
+  if (!options.heat.empty()) report_options.heat = heat_axes(options.heat);
+  if (options.pdf) report_options.formats = Formats::svg_and_pdf;
+  const std::string report = write_report(collection, folder, Gnuplot(), report_options);
   print(fmt::format("{}report  {}\n", terminal_table(collection, output_columns()), report));
 }
 

@@ -13,8 +13,11 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kLabelWidth = 170, kLineHeight = 16, kNoteWidth = 150;
+/// Pixels after which labels and notes are broken into lines.
+constexpr double kLabelWidth = 170, kNoteWidth = 150;
 
+/// A bar with its texts, placed below the bars before it: rows are as high as their label or note, whichever has more
+/// lines.
 struct Row {
   std::vector<std::string> label, note;
   double middle = 0, bottom = 0;  ///< pixels from the area's top
@@ -27,7 +30,7 @@ std::vector<Row> rows_of(const BarChart& chart) {
   for (const Bar& bar : chart.bars) {
     Row row{wrapped(bar.label, kLabelWidth, Canvas::kFontSize), wrapped(bar.note, kNoteWidth, Canvas::kFontSize)};
     const auto num_lines = static_cast<double>(std::max({row.label.size(), row.note.size(), std::size_t{1}}));
-    const double height = num_lines * kLineHeight + 14;
+    const double height = num_lines * Canvas::kLineHeight + 14;
     row.middle = y + height / 2;
     row.half = 11;
     row.bottom = y + height;
@@ -37,14 +40,15 @@ std::vector<Row> rows_of(const BarChart& chart) {
   return rows;
 }
 
+/// Pixels of the widest line of a text of all rows: the room left and right of the bars.
 double widest(const std::vector<Row>& rows, std::vector<std::string> Row::*lines) {
   double width = 0;
   for (const Row& row : rows)
-    for (const std::string& line : row.*lines)
-      width = std::max(width, text_width(line, Canvas::kFontSize));
+    width = std::max(width, widest_of(row.*lines));
   return width;
 }
 
+/// Stacked segments end where their sum is; intervals and notes refer to that end.
 double total(const Bar& bar) {
   double sum = 0;
   for (const Segment& segment : bar.segments)
@@ -64,6 +68,7 @@ double longest_bar(const BarChart& chart) {
   return longest;
 }
 
+/// The axis has room for every bar, for the shown part of its interval and for the reference line.
 double axis_end(const BarChart& chart) {
   const double longest = longest_bar(chart);
   double end = std::max(longest, chart.reference.value_or(0));
@@ -72,14 +77,7 @@ double axis_end(const BarChart& chart) {
   return end;
 }
 
-void text_lines(Canvas& canvas, double x, double middle, const std::vector<std::string>& lines, Align align) {
-  double y = middle - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
-  for (const std::string& line : lines) {
-    canvas.text(x, y, line, align);
-    y += kLineHeight;
-  }
-}
-
+/// Segments of one colour are one element of the plot, which has one colour.
 void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows) {
   std::map<std::string, std::vector<std::vector<double>>> boxes;
   std::vector<ShownInterval> intervals;
@@ -94,22 +92,26 @@ void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& ro
         boxes[segment.colour].push_back({from, row.middle, from, to, row.middle - row.half, row.middle + row.half});
       from = to;
     }
-    if (bar.interval)
-      intervals.push_back({row.middle, std::max(bar.interval->low, 0.0), shown_high(bar, longest),
-                           bar.interval->low<0, bar.interval->high> shown_high(bar, longest)});
+    if (!bar.interval) continue;
+    const bool cut_low = bar.interval->low < 0;
+    const bool cut_high = bar.interval->high > shown_high(bar, longest);
+    intervals.push_back({row.middle, std::max(bar.interval->low, 0.0), shown_high(bar, longest), cut_low, cut_high});
   }
   for (const auto& [colour, data] : boxes)
     canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), data);
   canvas.intervals(intervals, Along::x, "black");
+  // A chart of crosses alone has nothing to plot, which gnuplot refuses.
   if (boxes.empty()) canvas.plot("NaN notitle", {});
 }
 
+/// Labels left of the bars, notes right of them, and the texts of segments that are wide enough. `scale`: pixels per
+/// unit.
 void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows, const Area& area, double scale) {
   const double longest = longest_bar(chart);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Bar& bar = chart.bars[i];
     const double middle = area.top + rows[i].middle;
-    text_lines(canvas, area.left - 10, middle, rows[i].label, Align::right);
+    canvas.lines(area.left - 10, middle, rows[i].label, Align::right);
     double x = area.left;
     for (const Segment& segment : bar.segments) {
       const double width = segment.value * scale;
@@ -118,11 +120,13 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
       x += width;
     }
     const bool failed = bar.status == BarStatus::failed;
+    // Point type 2 of gnuplot is the cross that all figures use for what did not complete.
     if (failed) canvas.marker(x + 10, middle, 2, kFailed);
     const double end = std::max(x, area.left + shown_high(bar, longest) * scale);
     const double note = end + (failed ? 22 : 8), mark = area.left + chart.reference.value_or(0) * scale;
+    // A note that the reference line would cross moves to its right.
     const bool is_struck = note < mark + 4 && mark < note + widest({rows[i]}, &Row::note);
-    text_lines(canvas, is_struck ? mark + 6 : note, middle, rows[i].note, Align::left);
+    canvas.lines(is_struck ? mark + 6 : note, middle, rows[i].note, Align::left);
   }
 }
 

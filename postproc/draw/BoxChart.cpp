@@ -15,6 +15,7 @@ namespace multicard::post {
 namespace {
 
 constexpr double kPlotHeight = 260;
+/// Columns are one unit apart, at 0, 1, 2, …
 constexpr double kHalfBox = 0.3;  ///< columns
 constexpr const char* kColour = "#56B4E9";
 constexpr const char* kMarkedColour = "#E69F00";
@@ -23,16 +24,20 @@ struct Range {
   double low = 0, high = 1, step = 1;
 };
 
+/// From below the lowest to above the highest whisker, the limit included; a fifth of a step on top leaves room for the
+/// name of the limit.
 Range range_of(const BoxChart& chart) {
   double low = chart.limit, high = chart.limit;
   for (const BoxColumn& column : chart.columns) {
     low = std::min(low, column.percentiles.front());
     high = std::max(high, column.percentiles.back());
   }
+  // Values are ratios near 1: without a least range, equal ranks would give steps of 0.
   const double step = scale_for(std::max(high - low, 0.01)).step;
   return {step * std::floor(low / step), step * std::ceil(high / step + 0.2), step};
 }
 
+/// The boxes of columns with this mark. The rows of gnuplot's styles: x, y, then the ends (x, x, y, y of boxxyerror).
 void draw(Canvas& canvas, const BoxChart& chart, Mark mark, const char* colour) {
   std::vector<std::vector<double>> bodies, whiskers, medians;
   for (std::size_t i = 0; i < chart.columns.size(); ++i) {
@@ -44,6 +49,7 @@ void draw(Canvas& canvas, const BoxChart& chart, Mark mark, const char* colour) 
     medians.push_back({x, box[2], kHalfBox});
   }
   if (bodies.empty()) return;
+  // Whiskers first, so that boxes cover their middle; medians last, on top.
   canvas.plot("with yerrorbars pt 0 lw 1.5 lc rgb 'black'", whiskers);
   canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), bodies);
   canvas.plot("with xerrorbars pt 0 lw 2 lc rgb '#111111'", medians);
@@ -59,6 +65,7 @@ void draw_axes(Canvas& canvas, const BoxChart& chart, const Range& y, const Area
   double widest = 0;
   for (const BoxColumn& column : chart.columns)
     widest = std::max(widest, text_width(column.label, Canvas::kFontSize) + 4);
+  // Where labels would overlap, only every second, third, … is shown.
   const double room = area.width() / static_cast<double>(chart.columns.size());
   const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(widest / room)));
   std::vector<std::string> ticks;

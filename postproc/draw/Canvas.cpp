@@ -1,5 +1,6 @@
 #include "postproc/draw/Canvas.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -14,6 +15,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Pixels.
 constexpr double kTitleSize = 17, kSubtitleSize = 13;
 constexpr double kBold = 1.12;  ///< how much wider bold text is
 /// Encloses a position; quoted() removes control characters, so that no text contains it.
@@ -23,6 +25,7 @@ const char* name_of(Align align) {
   return align == Align::left ? "left" : align == Align::right ? "right" : "center";
 }
 
+/// Font and colour of a text, as words of `set label`.
 std::string style_of(Ink ink) {
   if (ink == Ink::faint) return fmt::format("tc rgb '{}' font ',{}'", kFaint, kSubtitleSize);
   return ink == Ink::bold ? fmt::format("font 'Sans:Bold,{}'", kTitleSize) : std::string();
@@ -30,6 +33,7 @@ std::string style_of(Ink ink) {
 
 /// Width of a character in units of the font size, of DejaVu Sans: the widest of the common sans-serif fonts.
 double character_width(char c) {
+  // Further bytes of a character in UTF-8 have no width of their own.
   if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) return 0;
   const auto is_one_of = [c](const char* characters) { return std::string(characters).find(c) != std::string::npos; };
   if (is_one_of("iljI.,:;|'!()[] ")) return 0.33;
@@ -45,6 +49,13 @@ double text_width(const std::string& text, double font_size) {
   for (const char c : text)
     width += character_width(c);
   return width * font_size;
+}
+
+double widest_of(const std::vector<std::string>& lines) {
+  double widest = 0;
+  for (const std::string& line : lines)
+    widest = std::max(widest, text_width(line, Canvas::kFontSize));
+  return widest;
 }
 
 std::vector<std::string> wrapped(const std::string& text, double width, double font_size) {
@@ -64,6 +75,7 @@ Scale scale_for(double largest, int about_ticks) {
   const double rough = largest / about_ticks;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
+  // From large to small, so that the smallest that suffices stays; the tolerance keeps 0.3 / 3 from becoming 2 × 0.1.
   for (const double factor : {5.0, 2.5, 2.0, 1.0})
     if (rough <= factor * power * (1 + 1e-9)) step = factor * power;
   return {step * std::ceil(largest / step - 1e-9), step};
@@ -76,8 +88,10 @@ std::string svg_script(const Drawing& drawing) {
 }
 
 std::string pdf_script(const Drawing& drawing) {
+  // pdfcairo takes inches.
   constexpr double kPointsPerInch = 72;  // a pixel becomes a point, as which gnuplot counts fonts
   std::string script = drawing.script;
+  // On paper the faint colour of screens would be too light.
   for (std::size_t at = script.find(kFaint); at != std::string::npos; at = script.find(kFaint, at))
     script.replace(at, std::string(kFaint).size(), kFaintOnPaper);
   return fmt::format(
@@ -101,12 +115,21 @@ Canvas::Canvas(const std::string& title, const std::string& subtitle) {
   content_top_ = y + 8;
 }
 
+/// Enclosed in kPlace; finished() turns it into coordinates of gnuplot.
 std::string Canvas::place(double x, double y) const {
   return fmt::format("{0}{1:.2f},{2:.2f}{0}", kPlace, x, y);
 }
 
 void Canvas::text(double x, double y, const std::string& text, Align align, Ink ink) {
   command(fmt::format("set label {} at {} {} {}", quoted(text), place(x, y), name_of(align), style_of(ink)));
+}
+
+void Canvas::lines(double x, double middle, const std::vector<std::string>& lines, Align align) {
+  double y = middle - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
+  for (const std::string& line : lines) {
+    text(x, y, line, align);
+    y += kLineHeight;
+  }
 }
 
 void Canvas::coloured_text(double x, double y, const std::string& text, Align align, const std::string& colour) {
@@ -132,6 +155,7 @@ double Canvas::legend(double x, double y, const std::vector<std::pair<std::strin
   double at = x;
   for (const auto& [colour, name] : colours_and_names) {
     const double width = 17 + text_width(name, kFontSize) + 12;
+    // A new row, unless the name alone is wider than the canvas.
     if (at > x && at + width > kWidth) {
       at = x;
       y += 20;
@@ -156,6 +180,7 @@ void Canvas::plot(const std::string& element, const std::vector<std::vector<doub
     elements_.push_back(element);
     return;
   }
+  // A named data block ("heredoc") of gnuplot; blocks must come before the plot command that names them.
   const std::string name = fmt::format("$d{}", elements_.size());
   blocks_ += name + " << END_OF_DATA\n";
   for (const auto& row : data)
@@ -165,6 +190,7 @@ void Canvas::plot(const std::string& element, const std::vector<std::vector<doub
 }
 
 void Canvas::intervals(const std::vector<ShownInterval>& shown, Along along, const std::string& colour) {
+  // Error bars of gnuplot are x, y, low, high in both directions.
   const auto placed = [&](double at, double value, double a, double b) {
     return along == Along::x ? std::vector{value, at, a, b} : std::vector{at, value, a, b};
   };
@@ -176,6 +202,7 @@ void Canvas::intervals(const std::vector<ShownInterval>& shown, Along along, con
       strokes.push_back(placed(one.at, one.low, one.low, one.high));
       continue;
     }
+    // Arrows point beyond the figure: at the cut end, or at both.
     const char* heads = one.cut_low && one.cut_high ? "heads" : one.cut_high ? "head" : "backhead";
     arrows[heads].push_back(along == Along::x ? std::vector{one.low, one.at, length, 0.0}
                                               : std::vector{one.at, one.low, 0.0, length});
@@ -189,6 +216,7 @@ void Canvas::intervals(const std::vector<ShownInterval>& shown, Along along, con
 }
 
 Drawing Canvas::finished(double height) const {
+  // Margins are shares of the screen, from its bottom left corner, as are all positions of gnuplot: y counts upwards.
   std::string out = "set key off\nset border 1 lw 1\nset tics nomirror scale 0.5\nset xtics offset 0,0.2\n";
   out += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", area_.left / kWidth,
                      area_.right / kWidth);

@@ -9,6 +9,9 @@ namespace multicard::post {
 /// Approximate width of `text`; fonts differ by a few per cent.
 double text_width(const std::string& text, double font_size);
 
+/// The width of the widest line, at the canvas' font size.
+double widest_of(const std::vector<std::string>& lines);
+
 /// `text` in lines no wider than `width`, broken at blanks.
 std::vector<std::string> wrapped(const std::string& text, double width, double font_size);
 
@@ -57,7 +60,7 @@ std::string pdf_script(const Drawing& drawing);
 class Canvas {
  public:
   static constexpr double kWidth = 560;
-  static constexpr double kFontSize = 14;
+  static constexpr double kFontSize = 14, kLineHeight = 16;
 
   /// Puts the title (bold) and the smaller subtitle on top, broken into lines where they are long.
   Canvas(const std::string& title, const std::string& subtitle);
@@ -65,6 +68,8 @@ class Canvas {
   /// Where the content may begin.
   double content_top() const { return content_top_; }
   void text(double x, double y, const std::string& text, Align align = Align::left, Ink ink = Ink::normal);
+  /// Lines of text around the height `middle`.
+  void lines(double x, double middle, const std::vector<std::string>& lines, Align align);
   /// Text in a colour "#RRGGBB".
   void coloured_text(double x, double y, const std::string& text, Align align, const std::string& colour);
   void rectangle(double x, double y, double width, double height, const std::string& colour);

@@ -6,6 +6,8 @@
 
 namespace multicard::post {
 
+/// Two passes: downwards, each label below the one before it; then upwards from the area's lower edge, so that none
+/// leaves it. Labels that fit keep their places.
 void push_apart(std::vector<EndLabel>& labels, const Area& area) {
   std::ranges::stable_sort(labels, [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
   for (std::size_t i = 1; i < labels.size(); ++i)
@@ -20,6 +22,7 @@ void push_apart(std::vector<EndLabel>& labels, const Area& area) {
 void draw_labels(Canvas& canvas, const std::vector<EndLabel>& labels, Markers markers, const Area& area) {
   for (const EndLabel& label : labels) {
     const double x = area.right + 20;
+    // The ideal line: dashed and faint, as it is drawn.
     if (!label.style) {
       canvas.line(x - 8, label.y, x + 8, label.y, kFaint, "(6,5)");
       canvas.text(x + 14, label.y, label.lines.front(), Align::left, Ink::faint);
@@ -30,11 +33,7 @@ void draw_labels(Canvas& canvas, const std::vector<EndLabel>& labels, Markers ma
       canvas.marker(x, label.y, kMarkers[style], kColours[style]);
     else
       canvas.line(x - 8, label.y, x + 8, label.y, kColours[style], kDashes[style]);
-    double line_y = label.y - static_cast<double>(label.lines.size() - 1) * EndLabel::kLineHeight / 2;
-    for (const std::string& line : label.lines) {
-      canvas.text(x + 14, line_y, line);
-      line_y += EndLabel::kLineHeight;
-    }
+    canvas.lines(x + 14, label.y, label.lines, Align::left);
   }
 }
 

@@ -10,13 +10,11 @@
 namespace multicard::post {
 
 struct EndLabel {
-  static constexpr double kLineHeight = 16;
-
   std::vector<std::string> lines;
   double y = 0;                      ///< pixel of the middle
   std::optional<std::size_t> style;  ///< of the series; nothing: the ideal line
 
-  double half_height() const { return (static_cast<double>(lines.size()) * kLineHeight + 3) / 2; }
+  double half_height() const { return (static_cast<double>(lines.size()) * Canvas::kLineHeight + 3) / 2; }
 };
 
 enum class Markers { on, off };

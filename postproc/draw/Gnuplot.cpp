@@ -26,6 +26,7 @@ File scratch_file() {
   return file;
 }
 
+/// The whole file from its beginning; the child has moved the shared offset to the end.
 std::string contents(std::FILE* file) {
   std::rewind(file);
   std::string text;
@@ -35,6 +36,7 @@ std::string contents(std::FILE* file) {
   return text;
 }
 
+/// How the child ended (status as of waitpid) and what it wrote.
 struct Outcome {
   int spawn_error = 0;
   int status = 0;
@@ -64,6 +66,7 @@ class UsualSignals {
   posix_spawnattr_t attributes_{};
 };
 
+/// Runs `program argument` with `input` as its standard input and waits for it.
 Outcome start(const std::string& program, const char* argument, const std::string& input) {
   const File in = scratch_file(), out = scratch_file(), err = scratch_file();
   if (std::fwrite(input.data(), 1, input.size(), in.get()) != input.size() || std::fflush(in.get()) != 0)
@@ -83,6 +86,7 @@ Outcome start(const std::string& program, const char* argument, const std::strin
       posix_spawnp(&child, program.c_str(), &actions, signals.attributes(), arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (outcome.spawn_error) return outcome;
+  // Signals that this program handles may interrupt the wait.
   while (waitpid(child, &outcome.status, 0) < 0 && errno == EINTR) {
   }
   outcome.output = contents(out.get());
@@ -97,12 +101,14 @@ bool succeeded(const Outcome& outcome) {
 }  // namespace
 
 Gnuplot::Gnuplot(std::string program) : program_(std::move(program)) {
+  // gnuplot may be missing, or be an unusable link: only running it shows.
   available_ = succeeded(start(program_, "--version", ""));
 }
 
 std::string Gnuplot::run(const std::string& script) const {
   // -d: the user's start-up file must not change the figures.
   const Outcome outcome = start(program_, "-d", script);
+  // The limit of file sizes (ulimit -f) is the user's, not a failure of gnuplot.
   if (WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGXFSZ) refuse_scratch(EFBIG);
   if (!succeeded(outcome))
     throw EnvironmentError("gnuplot could not draw a figure", outcome.errors.substr(0, 400),
@@ -110,6 +116,7 @@ std::string Gnuplot::run(const std::string& script) const {
   return outcome.output;
 }
 
+/// In single quotes gnuplot interprets nothing but the doubled quote; line breaks would end the command.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {

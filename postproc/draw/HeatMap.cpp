@@ -12,14 +12,14 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kLineHeight = 16, kGap = 2, kLabelWidth = 190;
+/// Pixels; cells are kGap smaller than their places.
+constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 190;
 constexpr double kDark = 0.75;  ///< cells of at least this shade have white text
 
 double label_room(const HeatMap& map) {
   double widest = 0;
   for (const std::string& row : map.rows)
-    for (const std::string& line : wrapped(row, kLabelWidth, Canvas::kFontSize))
-      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+    widest = std::max(widest, widest_of(wrapped(row, kLabelWidth, Canvas::kFontSize)));
   return widest + 12;
 }
 
@@ -31,6 +31,7 @@ std::vector<std::vector<std::string>> heads_of(const HeatMap& map, double width)
   return heads;
 }
 
+/// The heads of columns stand on one line, so that the one with the most lines sets the room for all.
 std::size_t most_lines(const std::vector<std::vector<std::string>>& heads) {
   std::size_t most = 1;
   for (const auto& lines : heads)
@@ -38,13 +39,9 @@ std::size_t most_lines(const std::vector<std::vector<std::string>>& heads) {
   return most;
 }
 
+/// A row: its label, then squares with their texts; a cross where a run did not complete.
 void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, double y, double width) {
-  const std::vector<std::string> lines = wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize);
-  double line_y = y + kRowHeight / 2 - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
-  for (const std::string& line : lines) {
-    canvas.text(left - 10, line_y, line, Align::right);
-    line_y += kLineHeight;
-  }
+  canvas.lines(left - 10, y + kRowHeight / 2, wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize), Align::right);
   for (std::size_t column = 0; column < map.columns.size(); ++column) {
     const double x = left + static_cast<double>(column) * width;
     const HeatCell& cell = map.cells[row][column];
@@ -60,6 +57,7 @@ void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, 
 
 std::string shade_of(double value) {
   const double v = std::clamp(value, 0.0, 1.0);
+  // Linear in each channel of sRGB, from 255.
   const auto mix = [v](int full) { return static_cast<int>(std::lround(255 + (full - 255) * v)); };
   return fmt::format("#{:02X}{:02X}{:02X}", mix(0x00), mix(0x72), mix(0xB2));
 }
@@ -70,15 +68,12 @@ Drawing HeatMap::drawing() const {
   const double left = label_room(*this);
   const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
   const auto heads = heads_of(*this, width);
-  const double top = named + kColumnHeadHeight + static_cast<double>(most_lines(heads) - 1) * kLineHeight;
+  const double top = named + kColumnHeadHeight + static_cast<double>(most_lines(heads) - 1) * Canvas::kLineHeight;
   canvas.text(left, named - 14, column_name, Align::left, Ink::faint);
   canvas.text(left - 10, named - 14, row_name, Align::right, Ink::faint);
   for (std::size_t column = 0; column < columns.size(); ++column) {
-    double line_y = top - 14 - static_cast<double>(heads[column].size() - 1) * kLineHeight;
-    for (const std::string& line : heads[column]) {
-      canvas.text(left + (static_cast<double>(column) + 0.5) * width, line_y, line, Align::centre);
-      line_y += kLineHeight;
-    }
+    const double middle = top - 14 - static_cast<double>(heads[column].size() - 1) * Canvas::kLineHeight / 2;
+    canvas.lines(left + (static_cast<double>(column) + 0.5) * width, middle, heads[column], Align::centre);
   }
   for (std::size_t row = 0; row < rows.size(); ++row)
     draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);

@@ -16,15 +16,17 @@ namespace {
 
 constexpr double kPlotHeight = 290;
 constexpr double kLabelWidth = 150;
-constexpr double kSpread = 1.12;  ///< room beside the first and last count
+constexpr double kSpread = 1.12;  ///< room left of the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
 constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
 constexpr const char* kIdeal = "ideal";
 
+/// Of an axis, with the distance of its ticks.
 struct Range {
   double low = 0, high = 1, step = 1;
 };
 
+/// Calls `visit(point)` for all points and crosses.
 template <class Visit>
 void each_point(const LineChart& chart, Visit visit) {
   for (const Series& series : chart.series) {
@@ -35,10 +37,13 @@ void each_point(const LineChart& chart, Visit visit) {
   }
 }
 
+/// Steps and quantities begin at 0; counts and values of settings do not.
 bool is_from_zero(Horizontal horizontal) {
   return horizontal == Horizontal::linear || horizontal == Horizontal::quantity;
 }
 
+/// Counts of ranks are on a logarithmic axis, where room at both ends is a factor; elsewhere it is a share of the
+/// range.
 Range x_range(const LineChart& chart) {
   if (chart.horizontal == Horizontal::log2_counts) {
     const auto [least, most] = std::ranges::minmax_element(chart.ticks);
@@ -54,6 +59,7 @@ Range x_range(const LineChart& chart) {
   const Scale scale = scale_for(largest);
   if (chart.horizontal == Horizontal::quantity) return {0, scale.max, scale.step};
   const double step = scale.step;
+  // Steps are whole numbers: no ticks at 2.5.
   const double whole_step = step < 1 ? 1 : step == 2.5 ? 5 : step;
   return {0, std::max(largest, 1.0), whole_step};
 }
@@ -62,6 +68,7 @@ Range x_range(const LineChart& chart) {
 Range y_range(const LineChart& chart, double last_x) {
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
+    // Crosses of failed runs have no height.
     if (!std::isfinite(point.y)) return;
     largest = std::max(largest, point.y);
     smallest = std::min(smallest, point.y);
@@ -73,6 +80,8 @@ Range y_range(const LineChart& chart, double last_x) {
     const Scale scale = scale_for(largest);
     return {0, scale.max, scale.step};
   }
+  // The ticks of a difference of nothing: a thousandth of the value, so that equal values are a flat line in the
+  // middle.
   const double step =
       std::max(chart.least_step, scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step);
   const double low = step * std::floor(smallest / step), high = step * std::ceil(largest / step);
@@ -83,6 +92,7 @@ std::vector<std::string> label_lines(const Series& series) {
   return wrapped(series.label, kLabelWidth, Canvas::kFontSize);
 }
 
+/// Each label at the height of its line's last point; of a series of crosses alone at the edge where they are.
 std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double last_x, const Area& area) {
   const auto pixel = [&](double value) {
     return area.bottom - (std::clamp(value, y.low, y.high) - y.low) / (y.high - y.low) * area.height();
@@ -106,11 +116,11 @@ double plot_height(const LineChart& chart) {
   return std::max(kPlotHeight, labels);
 }
 
+/// The widest label with the piece of line before it.
 double label_room(const LineChart& chart) {
   double widest = 40;
   for (const Series& series : chart.series)
-    for (const std::string& line : label_lines(series))
-      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+    widest = std::max(widest, widest_of(label_lines(series)));
   return widest + 42;
 }
 
@@ -118,6 +128,7 @@ std::size_t style_of(const Series& series) {
   return series.style % kColours.size();
 }
 
+/// Multiples of the step within the range; the tolerance keeps the ends, which are multiples but for rounding.
 std::vector<double> y_ticks(const Range& y) {
   std::vector<double> ticks;
   const auto first = static_cast<std::int64_t>(std::ceil(y.low / y.step - 1e-9));
@@ -141,6 +152,7 @@ void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
   const double first = chart.ticks.front(), last = chart.ticks.back();
   std::vector<std::vector<double>> line;
   for (int i = 0; i <= kPieces; ++i) {
+    // Equal factors: evenly spaced on the logarithmic axis, where curves are drawn most often.
     const double x = first * std::pow(last / first, static_cast<double>(i) / kPieces);
     const double value = chart.ideal(x);
     if (value <= y.high) line.push_back({x, value});
@@ -166,6 +178,7 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   canvas.command("set xtics (" + join(ticks, ", ") + ")");
 }
 
+/// A line with its points, error bars and crosses. Series are shifted by fractions of kDodge around their true place.
 void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Range& y) {
   const Series& series = chart.series[index];
   const std::size_t style = style_of(series);
@@ -179,9 +192,11 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   std::vector<ShownInterval> bars;
   for (const Point& point : series.points) {
     line.push_back({at(point.x), point.y});
-    if (const auto& interval = point.interval)
-      bars.push_back({at(point.x), std::max(interval->low, y.low), std::min(interval->high, y.high),
-                      interval->low<y.low, interval->high> y.high});
+    if (!point.interval) continue;
+    const auto [low, high] = *point.interval;
+    const bool cut_low = low < y.low;
+    const bool cut_high = high > y.high;
+    bars.push_back({at(point.x), std::max(low, y.low), std::min(high, y.high), cut_low, cut_high});
   }
   // On an edge a cross would be half hidden.
   const double bottom = y.low + 0.03 * (y.high - y.low), top = y.high - 0.03 * (y.high - y.low);
@@ -190,6 +205,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
                                     : chart.crosses == Crosses::on_top ? top
                                                                        : bottom});
   canvas.intervals(bars, Along::y, kColours[style]);
+  // Dashes distinguish curves over steps, which may lie on each other; elsewhere markers do.
   const std::string with = chart.markers == Markers::on
                                ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
                                              is_from_zero(chart.horizontal) ? kDashes[style] : "1", kMarkers[style])

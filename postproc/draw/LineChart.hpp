@@ -28,7 +28,7 @@ enum class Horizontal {
   log2_counts,    ///< logarithmic, a tick at each of `ticks`
   linear_values,  ///< from the first to the last of `ticks`, each with its number
   linear,         ///< from 0 to the last point, of whole numbers such as steps
-  quantity        ///< from 0 to a tick behind all points
+  quantity        ///< from 0 to a tick right of all points
 };
 enum class Vertical { from_zero, fitted };
 /// Where the crosses stand of what has no value: at the end of the axis that looks worse.

@@ -18,6 +18,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), by);
 }
 
+/// Removes every part from `from` to the next `to`, both included.
 void remove_between(std::string& text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
     const std::size_t end = text.find(to, at);
@@ -28,6 +29,9 @@ void remove_between(std::string& text, const std::string& from, const std::strin
 
 }  // namespace
 
+/// gnuplot's SVG has fixed colours, ids that are alike in all files, and a background; the page needs the text colour
+/// of its theme, ids that are unique in it, and a title for screen readers. What is replaced is the literal output of
+/// gnuplot's svg terminal.
 std::string themed(std::string svg, const std::string& id, const std::string& title) {
   const std::size_t start = svg.find("<svg");
   const std::size_t canvas = svg.find("<g id=\"gnuplot_canvas\">");
@@ -41,11 +45,15 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
       "'DejaVu Sans', sans-serif\">\n<title id=\"{}-title\">{}</title>\n",
       box.str(), id, id, escaped(title));
   svg.erase(0, canvas);
+  // The white background.
   remove_between(svg, "<rect x=\"0\" y=\"0\"", "/>");
+  // Filters that no figure uses.
   remove_between(svg, "<filter", "</filter>");
   replace_all(svg, "id=\"gnuplot_canvas\"", "");
+  // Shapes of points are defined once and used by id.
   replace_all(svg, "gpPt", id + "-pt");
   replace_all(svg, "gpDot", id + "-dot");
+  // Black becomes the text colour; rgb(1,2,3) is kFaint, which no other element has; the grid is nearly transparent.
   static const std::array<std::pair<const char*, const char*>, 12> kReplacements{
       {{"fill=\"black\"", "fill=\"currentColor\""},
        {"stroke='black'", "stroke='currentColor'"},
@@ -74,6 +82,7 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
   return head + svg;
 }
 
+/// The head is only cut from the view box: its texts stay in the file, but outside of what is shown.
 std::string without_head(std::string svg, double height) {
   std::smatch box;
   if (!std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\""))) return svg;

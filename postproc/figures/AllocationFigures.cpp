@@ -13,6 +13,7 @@ namespace multicard::post {
 
 namespace {
 
+/// A bar each: more would be too thin to read; the caption gives the number left out.
 constexpr std::int64_t kMostRanks = 32;
 
 /// Colours of tasks in the order in which they began.
@@ -36,7 +37,9 @@ Bar bar_of(std::int64_t rank, const std::vector<AllocationInterval>& intervals,
   double until = 0;
   for (const AllocationInterval& interval : intervals) {
     if (rank < interval.first_rank || rank >= interval.first_rank + interval.ranks) continue;
+    // A segment without a colour is a gap: the rank had no task.
     if (interval.start_s > until) bar.segments.push_back({interval.start_s - until, "", "", ""});
+    // Intervals that overlap are drawn from where the one before ended.
     const double from = std::max(interval.start_s, until);
     if (interval.end_s > from)
       bar.segments.push_back({interval.end_s - from, colour_of(legend, interval.task), "#FFFFFF", interval.task});
@@ -53,6 +56,7 @@ double busy_share(const std::vector<AllocationInterval>& intervals, std::int64_t
   return end_s > 0 ? busy / (static_cast<double>(num_ranks) * end_s) : 0;
 }
 
+/// A bar for each rank, with the seconds since the first launch; every interval of a task but its first is a move.
 Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::size_t number) {
   std::int64_t num_ranks = 0;
   const double end_s = end_of(intervals);

@@ -12,6 +12,7 @@ namespace multicard::post {
 
 namespace {
 
+/// More cells of one kind of work are reduced to one for each configuration.
 constexpr std::size_t kMostCells = 12;
 
 Bar bar_of(const Study& study, const Cell& cell, const Estimate& value, std::size_t colour) {
@@ -40,6 +41,7 @@ std::vector<const Cell*> barred_cells(const Study& study, const std::vector<std:
 }  // namespace
 
 std::vector<int> drawn_ranks(const Study& study) {
+  // The extremes show scaling best where all numbers of ranks would need several figures.
   const std::size_t bars = study.configurations.size() * study.rank_counts.size();
   if (bars <= kMostBars || study.rank_counts.size() < 3) return study.rank_counts;
   return {study.rank_counts.front(), study.rank_counts.back()};
@@ -60,6 +62,7 @@ void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>
     if (std::ranges::none_of(cells, [](const Cell* cell) { return cell->status == CellStatus::complete; })) continue;
     BarChart chart;
     for (const Cell* cell : cells) {
+      // The colour stands for the number of ranks.
       const auto colour = std::ranges::find(ranks, cell->ranks) - ranks.begin();
       chart.bars.push_back(bar_of(study, *cell, what.of(*cell), static_cast<std::size_t>(colour)));
     }

@@ -14,6 +14,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Kinds of work; of more the overview is the figure.
 constexpr std::size_t kMostGroups = 3;
 
 Bar rate_bar(const Study& study, const Cell& cell) {
@@ -40,12 +41,14 @@ Finding comparison_title(const Study& study, const std::vector<std::size_t>& gro
     return {fmt::format("No clear winner on {}: {} and {}, {}", ranks, name, study.configuration(*second).label,
                         no_difference(best.rate, second->rate)),
             evidence};
+  // Others that did not complete count: "only" is said where the comparison was tried.
   const auto others = std::ranges::count_if(
       group, [&](std::size_t i) { return i != best.configuration && study.cell(i, best.ranks) != nullptr; });
   if (others > 0) return {fmt::format("Only {} completed on {}", name, ranks), evidence};
   return {fmt::format("{} alone was run on {}", name, ranks), evidence};
 }
 
+/// How to read the bars of these configurations on `ranks` ranks.
 std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {
   std::vector<const Cell*> cells;
   for (const std::size_t configuration : configurations)

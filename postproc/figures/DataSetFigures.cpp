@@ -11,6 +11,7 @@ namespace multicard::post {
 
 namespace {
 
+/// A difference is claimed only where the intervals of slowest and quickest do not overlap.
 Finding time_title(const Study& study, const LengthEffect& effect) {
   const auto name = [&](const Cell* cell) { return study.configuration(*cell).full_label(); };
   const Evidence evidence{{"ranks", effect.ranks}, {"ratio", effect.time_spread}};
@@ -24,6 +25,7 @@ Finding time_title(const Study& study, const LengthEffect& effect) {
           evidence};
 }
 
+/// The same of the rates, between the sets with the lowest and the highest.
 Finding rate_title(const Study& study, const LengthEffect& effect) {
   const auto by_rate = [](const Cell* a, const Cell* b) { return a->rate.value < b->rate.value; };
   const auto [least, most] = std::ranges::minmax_element(effect.cells, by_rate);
@@ -44,6 +46,7 @@ void add_data_set_figures(const Study& study, std::vector<Figure>& figures) {
   if (!compares_data_sets(study)) return;
   const std::vector<LengthEffect> effects = length_effects(study);
   if (effects.empty()) return;
+  // On most ranks, as the titles of other figures of scaling.
   const LengthEffect& last = effects.back();
   const std::string amount = last.equal_tokens() ? ", equal tokens per step" : "";
   add_cell_bars(study,

@@ -14,6 +14,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Classes: with a number in each square, and drawn at all.
 constexpr std::size_t kMostWithNumbers = 20, kMostDrawn = 200;
 constexpr double kColumnRoom = 380;  ///< pixels that the columns' names share
 
@@ -75,11 +76,13 @@ struct LargeMap {
     canvas.text(kLeft + kSide / 2, top + kSide + 36, "taken for class", Align::centre, Ink::faint);
     canvas.command(fmt::format("set xrange [-0.5:{0}]\nset yrange [{0}:-0.5]", number - 0.5));
     canvas.command("set tics out");
+    // One element of the plot for each shade, since an element has one colour.
     std::array<std::vector<std::vector<double>>, kShades> squares;
     for (const ConfusionCount& entry : report.confusion) {
       const auto samples = static_cast<double>(report.classes[static_cast<std::size_t>(entry.actual)].samples);
       const double share = std::min(1.0, static_cast<double>(entry.count) / std::max(1.0, samples));
       const auto x = static_cast<double>(entry.predicted), y = static_cast<double>(entry.actual);
+      // The root, as in small maps: a share of 1 % is still visible.
       const auto shade = static_cast<std::size_t>(std::ceil(std::sqrt(share) * (kShades - 1)));
       squares[shade].push_back({x, y, x - 0.5, x + 0.5, y - 0.5, y + 0.5});
     }

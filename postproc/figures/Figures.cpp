@@ -12,6 +12,7 @@
 
 namespace multicard::post {
 
+/// The order is that of the page within each section: comparisons before details.
 std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxes>& heat) {
   std::vector<Figure> figures;
   add_data_set_figures(study, figures);
@@ -58,6 +59,7 @@ std::string common_settings(const Study& study, const std::vector<std::size_t>& 
 }
 
 std::string repeats_text(const std::vector<const Cell*>& cells) {
+  // Stopped runs are measured too, but the repeats named are those that medians are over.
   int least = 1 << 30, most = 0;
   for (const Cell* cell : cells) {
     if (cell->status != CellStatus::complete) continue;

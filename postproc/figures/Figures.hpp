@@ -29,7 +29,7 @@ struct Figure {
   Drawing drawing;
   std::string svg;          ///< after draw()
   std::string svg_on_page;  ///< without title and subtitle, which the page has as text
-  std::string pdf;          ///< after draw() where asked for, else empty
+  std::string pdf;          ///< after draw() with Formats::svg_and_pdf, else empty
 };
 
 /// The figure of a chart under `title`.

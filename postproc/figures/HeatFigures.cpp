@@ -15,8 +15,10 @@ namespace multicard::post {
 
 namespace {
 
+/// What a page can show; axes given by --heat have no limit.
 constexpr std::size_t kMostColumns = 8, kMostRows = 24, kMostMaps = 6;
 constexpr double kLeastRange = 1.5;  ///< of the shades: small differences must not look large
+/// Numbers of ranks are no axis of the study, but a direction of the map.
 constexpr const char* kRanks = "ranks";
 
 /// One direction of the map: its key ("ranks" or that of an axis) and the values in order.
@@ -67,6 +69,7 @@ std::vector<Map> maps_of(const Study& study, const Direction& across, const Dire
   std::vector<Map> maps;
   const bool over_ranks = across.key == kRanks || down.key == kRanks;
   for (const Cell& cell : study.cells) {
+    // Without ranks as a direction all cells are on most ranks.
     if (!over_ranks && cell.ranks != study.rank_counts.back()) continue;
     std::vector<std::string> parts;
     for (const Axis& axis : study.axes)
@@ -123,6 +126,7 @@ struct Grid {
   HeatCell shown(const Cell* cell) const {
     if (!cell) return {};
     if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0};
+    // Shades are linear in the logarithm of the rate: 1 at the highest, 0.05 at the lowest or at kLeastRange below it.
     const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
     return {HeatCellKind::value, 1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
             significant(cell->rate.value, 3), cell->rate.value};
@@ -153,6 +157,7 @@ Finding title_of(const Study& study, const Grid& grid, const Direction& across, 
           {{"rate", grid.most->rate.value}, {"ranks", grid.most->ranks}}};
 }
 
+/// A row for each value down, a column for each across.
 Grid grid_of(const Study& study, const Map& map, const Direction& across, const Direction& down) {
   Grid grid;
   for (const std::string& row : down.values) {
@@ -204,12 +209,13 @@ bool has_axis(const Study& study, const std::string& name) {
 }
 
 void add_heat_figures(const Study& study, const std::optional<HeatAxes>& heat, std::vector<Figure>& figures) {
-  const bool asked = heat && has_axis(study, heat->first) && has_axis(study, heat->second);
-  const std::optional<HeatAxes> axes = asked ? heat : default_axes(study);
+  const bool is_chosen = heat && has_axis(study, heat->first) && has_axis(study, heat->second);
+  const std::optional<HeatAxes> axes = is_chosen ? heat : default_axes(study);
   if (!axes) return;
   Direction across = *direction_of(study, axes->first), down = *direction_of(study, axes->second);
-  if (!asked && across.values.size() > kMostColumns) std::swap(across, down);
-  if (!asked && (across.values.size() > kMostColumns || down.values.size() > kMostRows)) return;
+  // Many values are better down, where there is room.
+  if (!is_chosen && across.values.size() > kMostColumns) std::swap(across, down);
+  if (!is_chosen && (across.values.size() > kMostColumns || down.values.size() > kMostRows)) return;
   int number = 0;
   for (const Map& map : maps_of(study, across, down))
     if (number < static_cast<int>(kMostMaps)) add_map(study, map, across, down, number++, figures);

@@ -17,6 +17,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Kinds of work with curves of their own; the table of runs has the others.
 constexpr std::size_t kMostGroups = 2;
 
 /// The cells whose curves of `metric` are worth drawing together: one configuration's on all ranks, or of several each
@@ -36,6 +37,7 @@ std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std
   return out;
 }
 
+/// Single losses scatter more than curves differ: a running median keeps steps where they are and ignores outliers.
 std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   std::vector<Point> points;
   for (const auto& [step, value] : running_median(metric, window))
@@ -43,6 +45,7 @@ std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   return points;
 }
 
+/// A curve for each cell, of the run with its median rate.
 LineChart curves(const Study& study, const std::vector<const Cell*>& cells, const std::string& metric,
                  std::size_t window) {
   LineChart chart;
@@ -57,6 +60,7 @@ LineChart curves(const Study& study, const std::vector<const Cell*>& cells, cons
   return chart;
 }
 
+/// Points of the longest curve: fewer than two make no line.
 std::size_t longest(const LineChart& chart) {
   std::size_t most = 0;
   for (const Series& series : chart.series)
@@ -75,12 +79,15 @@ Finding loss_title(const MetricSeries& loss, const Series& drawn) {
   const Estimate early = third(loss.values.begin());
   const Estimate late = third(loss.values.end() - static_cast<std::ptrdiff_t>(some));
   const double first = drawn.points.front().y, last = drawn.points.back().y;
-  const char* how = !significantly_different(early, late) ? "shows no clear change:" : last < first ? "falls" : "rises";
-  return {fmt::format("Training loss {} from {} to {} in {}", how, significant(first, 3), significant(last, 3),
+  const char* trend = !significantly_different(early, late) ? "shows no clear change:"
+                      : last < first                        ? "falls"
+                                                            : "rises";
+  return {fmt::format("Training loss {} from {} to {} in {}", trend, significant(first, 3), significant(last, 3),
                       counted(static_cast<long>(count), "step")),
           {{"first", first}, {"last", last}, {"steps", count}}};
 }
 
+/// One figure of training losses. Its window follows the longest curve, so that all are smoothed alike.
 void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
               std::vector<Figure>& figures) {
   std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
@@ -130,6 +137,8 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   LineChart chart = curves(study, cells, evaluation.metric, 1);
   std::erase_if(chart.series, [](const Series& series) { return series.points.empty(); });
   if (longest(chart) < 2) return false;
+  // The best point of any curve. Where it is the first of its curve, training has not improved it, and the title says
+  // so.
   double best = chart.series.front().points.front().y;
   bool is_first = true;
   std::string name = chart.series.front().label;
@@ -192,8 +201,10 @@ void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, c
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const RunReport& run = representative(study, *cells[i]);
     history.add(run);
+    // Loss scales are powers of two: their exponents are what changes.
     for (Point& point : chart.series[i].points)
       point.y = std::log2(point.y);
+    // Updates with overflowed gradients were skipped, after which the scale is halved.
     chart.series[i].crosses = skips_of(run);
   }
   chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), on_ranks(cells));

@@ -14,6 +14,7 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
+/// The distinct values of one other axis among `lines`.
 std::set<std::string> values_in(const std::vector<Line>& lines, const std::string& key) {
   std::set<std::string> values;
   for (const Line& line : lines)
@@ -42,6 +43,7 @@ Settings labels_of(const Study& study, const Settings& settings) {
   return labels;
 }
 
+/// Labels of the settings in which the lines of `panel` differ, or of those that they share.
 std::string labels(const Line& line, const std::vector<Line>& panel, bool of_what_differs) {
   std::vector<std::string> parts;
   std::string ranks;  // said last
@@ -94,6 +96,7 @@ std::vector<Line> lines_along(const Study& study, const std::string& key) {
 std::vector<std::vector<Line>> panels_of(const std::vector<Line>& lines, std::size_t most) {
   if (lines.empty()) return {};
   if (lines.size() <= most) return {lines};
+  // Splitting is repeated until every panel is small enough; lines that differ in nothing cannot be split.
   const std::string key = best_parting(lines);
   if (key.empty()) return {{lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(most)}};
   std::vector<std::vector<Line>> panels;

@@ -43,6 +43,7 @@ Estimate megabytes(double bytes) {
   return bytes > 0 ? Estimate{bytes / 1e6, std::nullopt, Basis::none, 1} : Estimate{};
 }
 
+/// Ranks on CPUs copy nothing to a device: no bar rather than one of 0.
 std::function<Estimate(const MethodCell&)> copied(double MethodCell::*bytes) {
   return [bytes](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : megabytes(cell.*bytes); };
 }
@@ -87,6 +88,7 @@ void add_bars(const Study& study, const std::vector<MethodCell>& cells, const st
   }
 }
 
+/// Peak memory in its kinds, stacked in the order of kKinds; `rest` makes the sum the measured peak.
 Bar memory_bar(const Study& study, const MethodCell& cell) {
   Bar bar;
   bar.label = drawn_label(study, *cell.cell);
@@ -135,6 +137,7 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
     if (cell.objective != objective || cell.cell->ranks != study.rank_counts.back() || !cell.memory ||
         !cell.cell->counts())
       continue;
+    // One point for each method: the intervals are those of rates; peaks have none.
     const double peak = cell.memory->peak / 1e9;
     chart.series.push_back(
         {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});

@@ -25,6 +25,7 @@ const ScalingPrediction* prediction_of(const Study& study, const std::vector<std
                                 [&](const ScalingPrediction& one) { return one.configuration == best->configuration; });
 }
 
+/// Measured rates and the model's, which continues beyond them.
 LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   LineChart chart;
   chart.x_name = "ranks";
@@ -40,6 +41,8 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   return chart;
 }
 
+/// The rate that is predicted for most ranks, with the interval of a next run; where no further number is trusted,
+/// that.
 Finding title_of(const Study& study, const ScalingPrediction& prediction) {
   const PredictedRate& last = prediction.points.back();
   const std::string& name = study.configurations[prediction.configuration].full_label();

@@ -14,6 +14,7 @@ namespace multicard::post {
 
 namespace {
 
+/// A ratio of rates with its interval; a cross where no pair of cells completed.
 Bar bar_of(const OptionEffect& effect, const std::string& colour) {
   Bar bar;
   bar.label = effect.label();
@@ -32,6 +33,7 @@ Bar bar_of(const OptionEffect& effect, const std::string& colour) {
 const OptionEffect* strongest(const std::vector<OptionEffect>& effects) {
   const OptionEffect* most = nullptr;
   for (const OptionEffect& effect : effects)
+    // By the size of the change in either direction: half the rate is as much as twice.
     if (effect.supported() && (!most || std::abs(std::log(effect.ratio.value)) > std::abs(std::log(most->ratio.value))))
       most = &effect;
   return most;
@@ -50,6 +52,7 @@ std::string exclusion_text(long decided, long all) {
   return fmt::format("The 95 % intervals of {} of {} exclude 1.", decided, counted(all, "option"));
 }
 
+/// How many options are decided, over how many pairs, and what the intervals cover.
 std::string caption_of(const std::vector<OptionEffect>& effects) {
   const auto decided = std::ranges::count_if(effects, &OptionEffect::decided);
   int num_pairs = 0, num_unfinished = 0;
@@ -74,6 +77,7 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
     BarChart chart;
     std::size_t colour = 0;
     for (std::size_t i = 0; i < effects.size(); ++i) {
+      // Values of one option share a colour.
       if (i > 0 && effects[i].key != effects[i - 1].key) ++colour;
       chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
     }

@@ -12,6 +12,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Larger overviews could not be read.
 constexpr std::size_t kMostColumns = 8, kMostRows = 24;
 
 /// Labels of the options, each once, in the order of the configurations.
@@ -54,6 +55,7 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   map.cells.resize(map.rows.size());
   for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
+    // A kind of work that nothing completed has no best rate to compare with.
     if (!best) continue;
     map.columns.push_back(study.configuration(*best).work_label);
     for (std::size_t row = 0; row < map.rows.size(); ++row)

@@ -12,6 +12,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Boxes of one figure.
 constexpr std::size_t kMostRanks = 16;
 constexpr std::size_t kMostFigures = 6, kLeastFigures = 2;  ///< the latter where nothing stands out
 
@@ -22,6 +23,7 @@ Box in_units_of(double unit, Box box) {
   return box;
 }
 
+/// The median over ranks of their median own times: the unit of the figure.
 double typical_own_time(const RunReport& run) {
   std::vector<double> medians;
   for (const RankReport& rank : run.rank_reports)
@@ -49,6 +51,7 @@ std::string in_runs(int repeats, const Cell& cell) {
   return fmt::format("in {} of {}", repeats, counted(cell.num_repeats(), "run"));
 }
 
+/// Ranks that are stragglers in most repeats. Where steps are too few for an interval, that is said instead.
 Finding title_of(const Study& study, const Cell& cell) {
   const std::map<int, int> stragglers = stragglers_of(cell);
   if (!can_find_stragglers(study, cell)) return {"Too few steps to tell whether a rank is slower than the others"};
@@ -89,6 +92,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
                                some, run.name, counted(run.num_measured, "measured step"));
   chart.x_name = "rank";
   chart.y_name = fmt::format("own work of a step, relative to the median rank ({} ms)", significant(1000 * typical, 3));
+  // The threshold of stragglers (ReduceRanks.cpp).
   chart.limit = 1.05;
   chart.limit_name = "+5 %";
   const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
@@ -107,9 +111,10 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   std::ranges::stable_sort(cells, [](const Cell* a, const Cell* b) {
     return std::pair(stragglers_of(*b).size(), b->rank_spread) < std::pair(stragglers_of(*a).size(), a->rank_spread);
   });
-  const auto with_stragglers = static_cast<std::size_t>(
+  const auto num_with_stragglers = static_cast<std::size_t>(
       std::ranges::count_if(cells, [](const Cell* cell) { return !stragglers_of(*cell).empty(); }));
-  const std::size_t number = std::min(std::max(with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
+  const std::size_t number =
+      std::min(std::max(num_with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
   for (std::size_t i = 0; i < number; ++i)
     figures.push_back(rank_figure(study, *cells[i], i));
 }

@@ -37,6 +37,7 @@ struct Lines {
 
 using Quantity = std::function<Estimate(const Cell&)>;
 
+/// The cells of all lines, for texts about the figure.
 std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
   std::vector<const Cell*> out;
   for (const std::size_t configuration : lines.configurations)
@@ -45,6 +46,7 @@ std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
   return out;
 }
 
+/// One line over ranks; crosses where runs did not complete.
 Series series_of(const Study& study, const Lines& lines, std::size_t configuration, const Quantity& quantity) {
   Series series{lines.label(study, configuration), lines.style(study, configuration), {}, {}};
   for (const Cell* cell : study.cells_of(configuration)) {
@@ -59,6 +61,7 @@ Series series_of(const Study& study, const Lines& lines, std::size_t configurati
   return series;
 }
 
+/// A line needs efficiencies on two numbers of ranks.
 bool is_series(const Study& study, std::size_t configuration) {
   const auto cells = study.cells_of(configuration);
   return std::ranges::count_if(cells, [](const Cell* cell) { return cell->efficiency.known(); }) > 1;
@@ -70,13 +73,14 @@ bool has_unfinished(const Study& study, std::size_t configuration) {
 }
 
 /// `lines` and, where there is room, those of `group` that have nothing but crosses.
-Lines with_crosses(const Study& study, Lines lines, const std::vector<std::size_t>& group) {
+Lines add_crossed(const Study& study, Lines lines, const std::vector<std::size_t>& group) {
   for (const std::size_t other : group)
     if (!is_series(study, other) && has_unfinished(study, other) && lines.configurations.size() < kColours.size())
       lines.configurations.push_back(other);
   return lines;
 }
 
+/// All lines, with a tick at every number of ranks that any of them has.
 LineChart chart_of(const Study& study, const Lines& lines, const Quantity& quantity) {
   LineChart chart;
   chart.x_name = "ranks";
@@ -103,6 +107,7 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
   LineChart chart = chart_of(study, lines, &Cell::time_per_thousand);
   const std::string name = lines.label(study, best.configuration);
   const Cell& base = *study.cell(best.configuration, *study.configuration(best).baseline_ranks);
+  // Ideal scaling: T(R) = T(R0) R0 / R.
   const double of_one = base.time_per_thousand().value * base.ranks;
   const Finding title{
       fmt::format("{}: {} s for 1,000 {} on {}, {} s on {}", name, significant(best.time_per_thousand().value, 3),
@@ -168,6 +173,7 @@ Finding efficiency_title(const Cell& cell, const std::string& name) {
 void add_efficiency(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
                     std::vector<Figure>& figures) {
   LineChart chart = chart_of(study, lines, &Cell::efficiency);
+  // Rates decide which configuration is the best; of those on as many ranks the title quotes the highest efficiency.
   const Cell* most = &best;
   for (const std::size_t index : lines.configurations)
     if (const Cell* cell = largest(study, index);
@@ -194,6 +200,7 @@ std::vector<std::pair<Lines, std::vector<std::size_t>>> lines_of(const Study& st
     for (const auto& piece : pieces(chosen, kColours.size()))
       out.push_back({{piece, true}, group});
   }
+  // Lines of different work may share a figure where only the work differs: each is compared with itself alone.
   all.same_work = false;
   if (most > 1 || out.size() < 2) return out;
   out.clear();
@@ -220,7 +227,7 @@ void add_scaling_figures(const Study& study, std::vector<Figure>& figures) {
     const Cell* best = lines.same_work ? fastest(study, lines.configurations) : most_sped_up(study, lines);
     if (best->ranks == *study.configuration(*best).baseline_ranks) best = largest(study, best->configuration);
     const std::string suffix = numbered("", number++);
-    add_time(study, with_crosses(study, lines, group), *best, suffix, figures);
+    add_time(study, add_crossed(study, lines, group), *best, suffix, figures);
     add_speedup(study, lines, *best, suffix, figures);
     add_efficiency(study, lines, *best, suffix, figures);
   }

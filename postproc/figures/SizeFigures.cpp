@@ -29,6 +29,7 @@ std::string axis_name(const Study& study, const std::string& key) {
   return study.keys.label(key) + (short_key(key) == "image_size" ? ", px" : "");
 }
 
+/// All cells of a panel, for texts about it.
 std::vector<const Cell*> cells_of(const std::vector<Line>& panel) {
   std::vector<const Cell*> cells;
   for (const Line& line : panel)
@@ -73,10 +74,12 @@ struct SizeFigure {
   }
 };
 
+/// "224 px"
 std::string at(const SizeFigure& figure, double value) {
   return figure.study.keys.label(figure.key, significant(value, 6));
 }
 
+/// A line for each of the panel, with ticks at the sizes that were run.
 LineChart chart_of(const SizeFigure& figure, const std::function<Estimate(const Cell&)>& quantity) {
   LineChart chart;
   chart.horizontal = Horizontal::linear_values;
@@ -122,6 +125,7 @@ const Line* fastest_at(const std::vector<Line>& panel, double x) {
   return best;
 }
 
+/// The line must have a cell at `x`.
 const Cell& cell_at(const Line& line, double x) {
   return *std::ranges::find_if(line.points, [x](const auto& point) { return point.first == x; })->second;
 }
@@ -131,6 +135,7 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
   const auto first = std::ranges::find_if(line.points, [](const auto& point) { return point.second->counts(); });
   if (first->first >= last) return {};
   const Estimate growth = ratio(first->second->rate, cell_at(line, last).rate);
+  // The work of images grows with their pixels, the square of the size.
   const double size = last / first->first;
   const bool is_image = short_key(figure.key) == "image_size";
   return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure, first->first),
@@ -148,6 +153,7 @@ std::vector<std::string> not_measurably_slower(const SizeFigure& figure, const L
   return names;
 }
 
+/// At the largest size, where times differ most; a winner only where none of the others is as fast.
 Finding time_title(const SizeFigure& figure, const Line& best, double last, const std::vector<std::string>& as_fast) {
   const std::string& unit = figure.study.unit;
   const double value = cell_at(best, last).time_per_thousand().value;
@@ -183,6 +189,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
 
 /// From which size on ranks are efficient, for the line with the most ranks.
 std::string efficient_from(const SizeFigure& figure, const Line& line) {
+  // One unknown efficiency leaves open from which size on all are high.
   if (std::ranges::any_of(line.points, [](const auto& point) { return !point.second->efficiency.interval; }))
     return fmt::format("With {} some efficiencies are not known, or too few values are behind them.",
                        figure.label(line));
@@ -235,7 +242,7 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
 }
 
 /// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.
-std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
+std::vector<Line> only_with_efficiency(const Study& study, std::vector<Line> lines) {
   std::erase_if(lines, [&](const Line& line) {
     return std::ranges::none_of(line.points, [&](const auto& point) {
       const auto& baseline = study.configuration(*point.second).baseline_ranks;
@@ -255,7 +262,7 @@ void add_size_figures(const Study& study, std::vector<Figure>& figures) {
     for (const auto& panel : panels_of(lines, kColours.size()))
       add_time({study, axis.key, panel}, numbered("time-" + short_key(axis.key), number++), figures);
     number = 0;
-    for (const auto& panel : panels_of(with_efficiency(study, lines), kColours.size()))
+    for (const auto& panel : panels_of(only_with_efficiency(study, lines), kColours.size()))
       add_efficiency({study, axis.key, panel}, numbered("efficiency-" + short_key(axis.key), number++), figures);
   }
 }

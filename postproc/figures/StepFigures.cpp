@@ -17,6 +17,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Of shares; of phases only where there are few kinds of work.
 constexpr std::size_t kMostFigures = 3;
 constexpr std::size_t kMostPhaseGroups = 2;
 
@@ -27,6 +28,7 @@ constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E
 constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
                                                "#111111", "#111111", "#111111"};
 
+/// Colours and names; reduce_wait is shown as what is waited for.
 std::vector<std::pair<std::string, std::string>> phase_legend() {
   std::vector<std::pair<std::string, std::string>> legend;
   for (std::size_t p = 0; p < kNumPhases; ++p) {
@@ -63,6 +65,7 @@ std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells
   return out;
 }
 
+/// bar_label() with the kind of work where the cells differ in it.
 std::string full_bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& work = study.configuration(cell).work_label;
   std::string label = bar_label(study, cell, cells);
@@ -94,6 +97,7 @@ Bar step_bar(const Cell& cell, const std::string& label, StepScale scale) {
   return bar;
 }
 
+/// Failed cells alone are no figure.
 bool none_measured(const std::vector<const Cell*>& cells) {
   return std::ranges::all_of(cells, [](const Cell* cell) { return cell->measured.empty(); });
 }
@@ -109,6 +113,7 @@ std::pair<const Cell*, const Cell*> extremes(const std::vector<const Cell*>& cel
   return {least, most};
 }
 
+/// The span of computing: what is not computing is waiting or copying.
 Finding share_title(const Study& study, const std::vector<const Cell*>& cells) {
   const auto [least, most] = extremes(cells);
   const double low = least->computing_share(), high = most->computing_share();
@@ -127,6 +132,7 @@ std::string share_sentence(const Study& study, const std::vector<const Cell*>& c
       percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
 }
 
+/// Who waits most for collectives; where none does measurably, for data.
 Finding phase_title(const Study& study, const std::vector<const Cell*>& cells) {
   const Cell* waiting = nullptr;
   for (const Cell* cell : cells)
@@ -152,6 +158,7 @@ std::string memory_counter(const Study& study) {
   return {};
 }
 
+/// The counter's peak over ranks and repeats.
 Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, const std::string& counter) {
   const double bytes = number_in(cell.memory, counter);
   if (std::isnan(bytes)) return crossed_bar(cell, label);

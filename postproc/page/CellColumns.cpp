@@ -19,10 +19,12 @@ std::string error_of(const Study& study, const Cell& cell) {
   return {};
 }
 
+/// Repeats that count as complete: of a cell where all runs stopped, none.
 int num_complete(const Cell& cell) {
   return cell.status == CellStatus::complete ? cell.num_repeats() : 0;
 }
 
+/// Axes of another study are settings that all runs of this one share.
 std::function<Value(const Cell&)> axis_value(const Study& study, const std::string& key) {
   return [&study, key](const Cell& cell) {
     const auto& settings = study.configuration(cell).settings;
@@ -69,6 +71,7 @@ Columns<Cell> identity_columns(const Study& study, std::size_t number, const std
 
 }  // namespace
 
+/// In the order of the studies, so that a report of one study has its axes in theirs.
 std::vector<std::string> axis_keys(const Collection& collection) {
   std::vector<std::string> keys;
   for (const Study& study : collection.studies)
@@ -78,6 +81,7 @@ std::vector<std::string> axis_keys(const Collection& collection) {
 }
 
 Columns<Cell> cell_columns(const Study& study, std::size_t number, const std::vector<std::string>& axes) {
+  // Speedups of one number of ranks would be a column of dashes; the terminal's table has the same columns everywhere.
   const Outputs page_of_several = study.has_scaling() ? kPage : 0;
   const std::optional<LearningScore> score = learning_score(study);
   Columns<Cell> columns = identity_columns(study, number, axes);

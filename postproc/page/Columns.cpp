@@ -12,6 +12,7 @@ namespace multicard::post {
 
 namespace {
 
+/// What is not finite is a dash, and sorts last ("nan").
 HtmlCell cell_of(double value, Format format) {
   if (format == Format::percent) return {percent(value), value};
   if (!std::isfinite(value) || (format == Format::bytes_if_any && value <= 0)) return {"–", value};
@@ -45,10 +46,12 @@ HtmlCell Value::shown(Format format) const {
   if (const auto* number = std::get_if<double>(&value_)) return cell_of(*number, format);
   if (const auto* whole = std::get_if<std::int64_t>(&value_)) return cell_of(static_cast<double>(*whole), format);
   const auto& estimate = std::get<Estimate>(value_);
+  // Only these show intervals; the others are of the value.
   if (format != Format::plain && format != Format::three_digits) return cell_of(estimate.value, format);
   return {with_interval(estimate, format == Format::plain ? 4 : 3), estimate.value};
 }
 
+/// The members of nlohmann::ordered_json stay in the order in which they are added.
 void Value::add_to(Json& object, const std::string& name) const {
   if (std::holds_alternative<std::monostate>(value_)) return;
   Json& out = object[name];  // null

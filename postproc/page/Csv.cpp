@@ -25,6 +25,7 @@ std::string quoted(const std::string& value) {
   return out + "\"";
 }
 
+/// One part of all fields: the names of the header, or the values.
 std::string csv_line(const Line& line, std::string Line::value_type::*part) {
   std::vector<std::string> fields;
   fields.reserve(line.size());
@@ -69,6 +70,8 @@ std::string options_csv(const Collection& collection) {
   const auto columns = [](const Study&, std::size_t number) { return option_columns(number); };
   const std::string text = csv_of(
       collection, columns, [](const Study& study) -> const auto& { return study.effects; });
+  // A table without lines still has its header: programs read it by name, and require_own() knows the report's files by
+  // it.
   return text.empty() ? csv_line(csv_row(option_columns(), OptionEffect{}), &Line::value_type::first) : text;
 }
 

@@ -11,6 +11,7 @@ namespace multicard::post {
 
 namespace {
 
+/// All but RFC 3986's unreserved characters, and two that data: URLs may contain and CSV often does.
 std::string percent_encoded(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -30,16 +31,19 @@ std::string html_of(const HtmlCell& cell) {
   return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", cell.sort_value, escaped(cell.text));
 }
 
+/// Columns are aligned by their first cell.
 bool is_numeric(const HtmlTable& table, std::size_t column) {
   return !table.rows.empty() && !table.rows.front()[column].sort_value.empty();
 }
 
 }  // namespace
 
+/// "nan" is what the script of the page sorts to the end in both directions.
 HtmlCell::HtmlCell(std::string shown, double value)
     : text(std::move(shown)), sort_value(std::isfinite(value) ? fmt::format("{:.9g}", value) : "nan") {}
 
 std::string table(const HtmlTable& table) {
+  // The region can be scrolled by keyboard (tabindex) and has a name for screen readers.
   std::string out = fmt::format(
       "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
       "<table data-table=\"{1}\">\n<thead><tr>",
@@ -68,7 +72,7 @@ std::string paragraph(const std::string& text) {
 std::string sentence(const std::string& text) {
   std::string out = escaped(text);
   for (std::size_t at = out.find(" %"); at != std::string::npos; at = out.find(" %", at))
-    out.replace(at, 1, "\u00A0");
+    out.replace(at, 1, "\u00A0");  // no line break there
   return out;
 }
 

@@ -15,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using post::json_of;  // which those below would hide
 
+/// The measured numbers of ranks, then the predicted ones.
 Json json_of(const ScalingPrediction& prediction) {
   Json out{{"mean_error", number(prediction.error)}, {"points", Json::array()}};
   for (const PredictedRate& point : prediction.points)
@@ -77,6 +78,7 @@ Json json_of(const Collection& collection, const RunReport& run) {
   out["classes"] = json_rows(class_columns(), report.classes);
   out["confusion"] = Json::array();
   for (const ConfusionCount& entry : report.confusion)
+    // Triples of actual class, predicted class and count: of many classes most counts are 0 and left out.
     out["confusion"].push_back({entry.actual, entry.predicted, entry.count});
   return out;
 }

@@ -35,6 +35,7 @@ Json json_of(const Figure& figure) {
 
 }  // namespace
 
+/// JSON has no NaN.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }

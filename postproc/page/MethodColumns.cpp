@@ -15,6 +15,7 @@ std::function<Value(const MethodCell&)> copied(double MethodCell::*bytes) {
       [bytes](const MethodCell& cell) { return cell.on_cpu ? Value(HtmlCell("none on CPU", 0)) : Value(cell.*bytes); };
 }
 
+/// Only of methods with memory: the table leaves out the others.
 std::function<Value(const MethodCell&)> part(double MemorySplit::*bytes) {
   return [bytes](const MethodCell& cell) { return (*cell.memory).*bytes; };
 }

@@ -39,6 +39,7 @@ std::string head_of(const std::string& title) {
       escaped(title), kStyleSheet);
 }
 
+/// Parts of what is not there (studies, evaluations, counts) are left out, with their entries in the contents.
 std::vector<Part> parts_of(const Collection& collection, const PageFigures& figures) {
   std::vector<Part> parts{{"answer", "The answer", answer_html(collection)}};
   if (!collection.studies.empty()) {
@@ -92,6 +93,7 @@ PageFigures plan_figures(const Collection& collection, const std::optional<HeatA
   for (const Study& study : collection.studies)
     figures.of_studies.push_back(plan_figures(study, heat));
   for (std::size_t i = 0; i < collection.evaluated.size(); ++i) {
+    // One list for each evaluation, even where it has no figure: JSON and page go through both together.
     figures.of_evaluations.emplace_back();
     add_confusion_figure(collection.evaluated[i], numbered("confusion", static_cast<int>(i)),
                          figures.of_evaluations.back());
@@ -110,6 +112,7 @@ Finding headline(const Collection& collection) {
 }
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {
+  // All text is escaped where it enters; figures and tables are HTML already.
   std::string contents, body, warnings;
   for (const Part& part : parts_of(collection, figures)) {
     contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", part.id, escaped(part.heading));

@@ -14,6 +14,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Either time may be missing (0): of a task that came to its ranks first, nothing had been predicted.
 bool is_compared(const AllocationInterval& interval) {
   return interval.predicted_step_s > 0 && interval.measured_step_s > 0;
 }
@@ -32,6 +33,7 @@ HtmlCell tenths(double seconds) {
   return {fmt::format("{:.1f}", seconds), seconds};
 }
 
+/// Ranks are consecutive: "3", "0–3".
 std::string ranks_of(const AllocationInterval& interval) {
   const std::int64_t last = interval.first_rank + interval.ranks - 1;
   return interval.ranks > 1 ? fmt::format("{}–{}", interval.first_rank, last) : std::to_string(last);
@@ -54,6 +56,7 @@ HtmlTable allocation_table(const std::vector<AllocationInterval>& intervals) {
       columns, intervals);
 }
 
+/// The median of the absolute errors: an interval of a few steps may be far off.
 std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
   std::vector<double> errors;
   for (const AllocationInterval& interval : intervals)
@@ -84,6 +87,7 @@ HtmlTable decisions_table(const std::vector<AllocationChange>& changes) {
                     columns, changes);
 }
 
+/// The baselines of docs/share.md in words.
 std::string name_of_policy(const AllocationBaseline& baseline) {
   if (baseline.policy == "sequential") return "one task after another";
   return baseline.policy == "equal" ? "equal split" : baseline.policy;

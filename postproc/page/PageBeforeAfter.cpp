@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostUnfolded = 2;
 
+/// Exact match with Wilson's interval; the number of answers is recovered from their share.
 Estimate share_of(double share, double questions) {
   if (!std::isfinite(share) || !std::isfinite(questions)) return {};
   return estimate_of_share(std::lround(share * questions), std::lround(questions));
@@ -33,6 +34,7 @@ std::string questions_note(const TuningReport& report) {
                                              : "; they overlap: with so few questions the change is not significant.");
 }
 
+/// Scores, the note on their intervals, then prompts with both answers.
 std::string run_html(const TuningReport& report) {
   std::string out;
   HtmlTable changes{"before-after",

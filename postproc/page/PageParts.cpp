@@ -23,8 +23,10 @@ namespace multicard::post {
 
 namespace {
 
+/// Longer tables are folded, or cut to their most frequent rows.
 constexpr std::size_t kMostConfused = 20, kMostCellsUnfolded = 18, kMostClassesUnfolded = 40;
 
+/// The command lines of all files, each once: what repeats the figure's measurement.
 std::string made_with(const std::vector<Source>& sources) {
   std::set<std::string> commands;
   for (const Source& source : sources)
@@ -102,6 +104,7 @@ std::string cells_html(const Study& study) {
   return out;
 }
 
+/// Of each configuration on most ranks, where stragglers matter most.
 std::string ranks_of(const Study& study, const std::vector<Figure>& figures) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
@@ -116,6 +119,7 @@ std::string pairs_text(const std::map<std::string, std::string>& pairs) {
   return out;
 }
 
+/// Decks of one file differ by what the sweep set: the first stands for all.
 std::string first_deck(const Collection& collection, const std::string& path) {
   for (const Study& study : collection.studies)
     for (const RunReport& run : study.runs)
@@ -155,6 +159,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
   out += data_sets_html(study) + methods_html(study) + allocation_html(study);
+  // Tables of options and predictions follow their figures; without gnuplot there are none to follow.
   bool options_shown = false, scaling_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
     if (topic == kPrediction) {

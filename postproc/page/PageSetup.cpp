@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,33 +17,13 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-/// The most important settings. Those with a point are looked up in the deck, which has only what applies to the task.
-constexpr std::array kSettings{"task",
-                               "model",
-                               "model_dtype",
-                               "model.trainable_dtype",
-                               "method",
-                               "method.rank",
-                               "method.alpha",
-                               "method.targets",
-                               "method.dropout",
-                               "dataset",
-                               "template",
-                               "data.packing",
-                               "data.max_length",
-                               "strategy",
-                               "backend",
-                               "precision",
-                               "image_size",
-                               "global_batch",
-                               "batch_per_rank",
-                               "optimizer.name",
-                               "optimizer.learning_rate",
-                               "optimizer.weight_decay",
-                               "schedule.name",
-                               "pipeline",
-                               "layout",
-                               "pin_memory"};
+/// The most important settings, separated by blanks. Those with a point are looked up in the deck, which has only what
+/// applies to the task.
+constexpr const char* kSettings =
+    "task model model_dtype model.trainable_dtype method method.rank method.alpha method.targets method.dropout "
+    "dataset template data.packing data.max_length strategy backend precision image_size global_batch "
+    "batch_per_rank optimizer.name optimizer.learning_rate optimizer.weight_decay schedule.name pipeline layout "
+    "pin_memory";
 
 /// "40 steps, 35 of them measured": the distinct ones over runs.
 std::string steps_text(const Study& study) {
@@ -55,6 +34,7 @@ std::string steps_text(const Study& study) {
   parts.reserve(kinds.size());
   for (const auto& [steps, measured] : kinds)
     parts.push_back(fmt::format("{}, {} of them measured", counted(steps, "step"), grouped(measured)));
+  // A sweep that was continued with other lengths may have many.
   if (parts.size() > 3) {
     parts.resize(3);
     parts.emplace_back("…");
@@ -68,6 +48,7 @@ std::string value_of(const RunReport& run, const std::string& key) {
   return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
 }
 
+/// The values of all runs, numbers compared by value: "4e-05" and "4.0e-5" are one.
 std::string distinct(const Study& study, const std::string& key) {
   std::vector<std::string> values;
   for (const RunReport& run : study.runs) {
@@ -102,6 +83,7 @@ std::string scaling_text(Scaling scaling) {
   return "mixed: some runs fix the global batch, some that of a rank";
 }
 
+/// What varied, then what was fixed, then the machine.
 Rows rows_of(const Study& study) {
   Rows rows;
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -120,7 +102,7 @@ Rows rows_of(const Study& study) {
   if (study.has_scaling()) add("scaling", scaling_text(study.scaling));
   add("repeats", repeats_of(study));
   add("steps a run", steps_text(study));
-  for (const char* key : kSettings) {
+  for (const std::string& key : split(kSettings, ' ')) {
     const bool is_axis =
         std::ranges::any_of(study.axes, [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
     if (!is_axis) add(study.keys.label(key), distinct(study, key));
@@ -141,6 +123,7 @@ std::string setup_html(const Collection& collection) {
   for (const Study& study : collection.studies)
     all.push_back(rows_of(study));
   if (all.size() == 1) return name_value_table(all.front());
+  // Rows that all studies share are shown once, at the end.
   Rows common;
   for (const auto& row : all.front())
     if (std::ranges::all_of(all, [&](const Rows& rows) { return std::ranges::find(rows, row) != rows.end(); }))

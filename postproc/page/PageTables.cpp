@@ -18,6 +18,7 @@ Columns<Cell> place_columns(const Study& study) {
           {"ranks", &Cell::ranks}};
 }
 
+/// Failed cells have no phases, collectives or copies.
 auto measured_cells(const Study& study) {
   return study.cells | std::views::filter([](const Cell& cell) { return !cell.measured.empty(); });
 }
@@ -32,6 +33,7 @@ std::set<std::string> memory_names(const Study& study) {
 }
 
 std::string memory_label(std::string name) {
+  // "device peak" of device_peak_bytes, "model gradients" of model/gradients.
   const std::size_t suffix = name.rfind("_bytes");
   if (suffix != std::string::npos) name.erase(suffix);
   for (char& c : name)
@@ -51,7 +53,7 @@ HtmlTable phases_table(const Study& study) {
   columns.push_back({"step", &Cell::mean_step, Format::milliseconds});
   for (std::size_t p = 0; p < kNumPhases; ++p)
     columns.push_back(
-        {with_blanks(kPhaseNames[p]), [p](const Cell& cell) { return 1000 * cell.phases[p]; }, Format::three_digits});
+        {spaced(kPhaseNames[p]), [p](const Cell& cell) { return 1000 * cell.phases[p]; }, Format::three_digits});
   return html_table("phases", "Milliseconds of a step, mean over ranks and measured steps.", columns,
                     measured_cells(study));
 }
@@ -95,6 +97,7 @@ std::string communication_html(const Study& study) {
 std::string transfers_html(const Study& study) {
   if (std::ranges::all_of(study.runs, &RunReport::on_cpu))
     return paragraph("Nothing is copied between host and device: the ranks computed on CPUs.");
+  // Runs record only directions that occur; a column for each that any cell has.
   std::set<std::string> directions;
   for (const Cell& cell : measured_cells(study))
     for (const auto& [direction, bytes] : representative(study, cell).transfers)
@@ -103,7 +106,7 @@ std::string transfers_html(const Study& study) {
   Columns<Cell> columns = place_columns(study);
   for (const std::string& direction : directions)
     columns.push_back(
-        {with_blanks(direction),
+        {spaced(direction),
          [&, direction](const Cell& cell) { return number_in(representative(study, cell).transfers, direction); },
          Format::bytes});
   return table(html_table("transfers",

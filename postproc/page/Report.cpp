@@ -23,6 +23,7 @@ namespace multicard::post {
 
 namespace {
 
+/// Written under another name and renamed: a reader never sees half a file.
 void write_text(const std::filesystem::path& path, const std::string& text) {
   PendingFile file(path.string());
   std::ofstream stream(file.path(), std::ios::binary);
@@ -34,6 +35,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   file.commit();
 }
 
+/// Checked before anything is written: axes with a typing error would give a report without the map.
 void check_heat(const Collection& collection, const HeatAxes& heat) {
   const auto has_both = [&](const Study& study) {
     return heat.first != heat.second && has_axis(study, heat.first) && has_axis(study, heat.second);
@@ -77,6 +79,7 @@ bool is_of_report(const std::filesystem::path& file, const Page& page) {
   if (ending == ".json") return content_says(path, "{", "\"multicard-summary\"");
   if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
   if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
+  // The producer in the metadata of PDFs: gnuplot, or the library that draws for it.
   return content_says(path, "%PDF", "gnuplot") || content_says(path, "%PDF", "cairo");
 }
 
@@ -94,8 +97,8 @@ void require_own(const std::filesystem::path& folder, const std::vector<Page>& p
 
 std::string default_folder(const std::string& file) {
   const std::filesystem::path path(file);
-  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
-  return (path.filename() == "results.h5" ? beside : beside / (path.stem().string() + "_report")).string();
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  return (path.filename() == "results.h5" ? parent : parent / (path.stem().string() + "_report")).string();
 }
 
 std::string write_report(const Collection& collection, const std::string& folder, const Gnuplot& gnuplot,
@@ -123,7 +126,9 @@ std::string write_report(const Collection& collection, const std::string& folder
     pages.push_back({"options.csv", options_csv(collection)});
   }
   pages.push_back({"summary.json", summary_json(collection, figures)});
+  // Last, and built from the same figures: the page embeds the SVGs that have been drawn.
   pages.push_back({"report.html", report_page(collection, figures, notes)});
+  // All files are checked before the first is written, so that a refusal leaves the folder as it was.
   require_own(to, pages);
   for (const Page& page : pages)
     write_text(to / page.name, page.text);

@@ -15,8 +15,8 @@ struct ReportOptions {
   Formats formats = Formats::svg;
 };
 
-/// The default folder of the report of `file`: beside it, if it is called results.h5; for any other file into a folder
-/// beside it with its name, eval_report for eval.h5, so that the report of the run is kept.
+/// The default folder of the report of `file`: that of the file, if it is called results.h5; of any other file a
+/// subfolder with its name, eval_report for eval.h5, so that the report of the run is kept.
 std::string default_folder(const std::string& file);
 
 /// Writes report.html, a .svg (and .pdf) for each figure, runs.csv, cells.csv, options.csv and summary.json into

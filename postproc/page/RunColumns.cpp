@@ -15,6 +15,7 @@ namespace {
 using Json = Value::Json;
 using Run = RunReport;
 
+/// "1 3"; blanks, since commas separate fields.
 std::string stragglers_of(const Run& run) {
   std::vector<std::string> ranks;
   for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
@@ -22,6 +23,7 @@ std::string stragglers_of(const Run& run) {
   return join(ranks, " ");
 }
 
+/// By rank.
 Json own_times(const Run& run) {
   Json out = Json::array();
   for (const RankReport& rank : run.rank_reports)
@@ -42,26 +44,22 @@ const Columns<TextReport>& text_columns() {
   return kColumns;
 }
 
-const Columns<TuningReport>& tuning_columns() {
-  const auto change = [](Change TuningReport::*member) {
-    return [member](const TuningReport& tuning) {
-      return Json{{"before", number((tuning.*member).before)}, {"after", number((tuning.*member).after)}};
-    };
-  };
-  const auto answers = [](const TuningReport& tuning) {
-    Json out = Json::array();
-    for (const AnswerPair& pair : tuning.answers)
-      out.push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
-    return out;
-  };
-  static const Columns<TuningReport> kColumns{{"test_loss", kJson, change(&TuningReport::loss)},
-                                              {"perplexity", kJson, change(&TuningReport::perplexity)},
-                                              {"reward_margin", kJson, change(&TuningReport::reward_margin)},
-                                              {"reward_accuracy", kJson, change(&TuningReport::reward_accuracy)},
-                                              {"exact_match", kJson, change(&TuningReport::exact_match)},
-                                              {"questions", kJson, change(&TuningReport::questions)},
-                                              {"answers", kJson, answers}};
-  return kColumns;
+Json answers_json(const TuningReport& tuning) {
+  Json out = Json::array();
+  for (const AnswerPair& pair : tuning.answers)
+    out.push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
+  return out;
+}
+
+Columns<TuningReport> tuning_columns() {
+  Columns<TuningReport> columns;
+  for (const TuningReport::Score& score : TuningReport::kScores)
+    columns.push_back(
+        {score.name, kJson, [change = score.change](const TuningReport& tuning) {
+           return Json{{"before", number((tuning.*change).before)}, {"after", number((tuning.*change).after)}};
+         }});
+  columns.push_back({"answers", kJson, answers_json});
+  return columns;
 }
 
 /// The bytes of a memory counter.
@@ -84,6 +82,7 @@ Columns<Run> identity_columns(const Study& study, std::size_t number, const std:
   if (study.sources.size() > 1) columns.push_back({"file", path});
   for (const char* key : {"task", "model", "method", "strategy", "backend", "precision", "global_batch"})
     columns.push_back({key, kCsv, [key](const Run& run) { return setting(run, key); }});
+  // Axes that are among those settings have a column already.
   for (const std::string& key : axes)
     if (std::ranges::none_of(columns,
                              [&](const Column<Run>& column) { return column.is_in(kCsv) && column.name == key; }))

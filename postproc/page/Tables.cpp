@@ -25,6 +25,7 @@ std::string first_line(const std::string& text) {
 
 /// Why runs did not complete, and the names of those runs.
 std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
+  // Of one reason; more are cut off by an ellipsis.
   constexpr std::size_t kMostNames = 6;
   std::map<std::string, std::vector<std::string>> out;
   for (const RunReport& run : study.runs) {
@@ -41,6 +42,7 @@ std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
 }  // namespace
 
 std::string interval_note(const Study& study) {
+  // Cells may differ: the note says what each kind of interval covers that occurs.
   bool steps = false, repeats = false, none = false;
   for (const Cell& cell : study.cells) {
     if (!cell.rate.known()) continue;
@@ -63,6 +65,7 @@ namespace {
 
 /// What tuning changed, of the first runs.
 std::string changes_of(const Study& study, std::optional<std::size_t> columns) {
+  // The terminal shows the first; the page has all.
   constexpr std::size_t kMostRuns = 4;
   const std::vector<TunedRun> tuned = tuned_runs(study);
   std::string out;
@@ -114,6 +117,7 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   };
   const bool is_of_methods = compares_methods(study);
   if (!is_of_methods) {
+    // The results of tuning methods take many lines and follow the notices.
     const std::string& answer = study.answers.front().text;
     out += fitted(answer + (answer.ends_with('.') ? "" : ".")) + "\n";
   }

@@ -25,6 +25,7 @@ Widths widths_of(const std::vector<Row>& rows) {
   return widths;
 }
 
+/// Of a line with its gaps; widths are counted in characters, not bytes.
 std::size_t total(const Widths& widths) {
   std::size_t sum = 0;
   for (const std::size_t width : widths)
@@ -69,6 +70,7 @@ std::vector<std::string> leave_out(std::vector<Row>& rows, std::vector<std::size
     names.push_back(rows.front()[column]);
     for (Row& row : rows)
       row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    // Positions after the removed column move by one.
     for (std::size_t& later : expendable)
       if (later > column) --later;
   }

@@ -14,6 +14,7 @@ template <class Visit>
 void visit_deck(const std::string& deck, const Visit& visit) {
   std::vector<std::pair<std::size_t, std::string>> open;  // indentation and path of the maps around a line
   for (const std::string& line : split(deck, '\n')) {
+    // Resolved decks are written by multicard itself, one key a line in block style: a YAML parser is not needed.
     const std::size_t indent = line.find_first_not_of(' ');
     const std::size_t colon = line.find(':');
     if (indent == std::string::npos || colon == std::string::npos || colon < indent) continue;

@@ -10,11 +10,13 @@
 namespace multicard::post {
 
 std::string alike(double value, double reference, int digits) {
+  // Decimals such that the reference has `digits` significant ones: 413.4 has 4 - 1 - 2 = 1.
   const int magnitude = reference == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(reference))));
   return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));
 }
 
 bool is_too_wide(const Estimate& estimate) {
+  // Two repeats that differ much have intervals over orders of magnitude (t is 12.7).
   constexpr double kTooWide = 100;
   return estimate.interval && estimate.basis != Basis::none &&
          estimate.interval->high > kTooWide * estimate.interval->low;
@@ -44,6 +46,7 @@ std::string with_interval(const Estimate& estimate, int digits) {
 std::string percent(double share) {
   if (!std::isfinite(share)) return "–";
   const double value = 100 * share;
+  // Rounded to 0.0 %, a small share would look like none.
   if (value != 0 && std::abs(value) < 0.1) return "< 0.1 %";
   return fmt::format("{:.1f} %", value);
 }

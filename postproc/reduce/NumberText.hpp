@@ -8,7 +8,7 @@
 namespace multicard::post {
 
 /// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
-/// have the same precision: 421.0 beside 413.4.
+/// have the same precision: 421.0 and 413.4.
 std::string alike(double value, double reference, int digits);
 
 /// "413.4 (408.5–421.0)", the value alone without an interval, "–" when unknown.

@@ -21,7 +21,7 @@ namespace multicard::post {
 namespace {
 
 /// "node1 ×4, node2 ×4", given one name per rank.
-std::string with_counts(const std::vector<std::string>& names) {
+std::string counted_names(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (name->empty() || std::find(names.begin(), name, *name) != name) continue;
@@ -44,6 +44,7 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
   const auto step = run.times.find("step");
   if (step != run.times.end() && !step->second.values.empty()) {
     const std::vector<double>& times = step->second.values;
+    // The bytes: printed digits could agree.
     text.append(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double));
   } else if (const auto created = source.attributes.find("created_utc"); created != source.attributes.end()) {
     text += "\n" + run.summary.name + "\n" + created->second;
@@ -56,6 +57,7 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
   return std::hash<std::string>{}(text);
 }
 
+/// Numbers of quick runs must not be quoted; the notice names how many runs and steps are meant.
 std::string quick_notice(const std::vector<RunReport>& runs) {
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
   long num_quick = 0;
@@ -88,9 +90,9 @@ Source source_of(const ResultsFile& file) {
     source.attributes[name] = std::visit([](const auto& v) { return as_text(v); }, value);
   const Provenance from = file.provenance();
   source.attributes["command_line"] = from.command_line;
-  source.provenance = {{"hosts", with_counts(from.hosts)},
+  source.provenance = {{"hosts", counted_names(from.hosts)},
                        {"cpu", from.cpu},
-                       {"gpus", with_counts(from.gpus)},
+                       {"gpus", counted_names(from.gpus)},
                        {"driver", from.driver},
                        {"cuda", from.cuda},
                        {"nccl", from.nccl},
@@ -127,13 +129,14 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
         continue;
       }
       if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
-        if (const auto how = divergence(losses->second.values))
-          out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
+        if (const auto reason = divergence(losses->second.values))
+          out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *reason));
       const bool is_shared = !source.allocation.intervals.empty();
       RunReport report = reduce_run(data, is_shared ? Presence::any_ranks : Presence::all_ranks);
       report.source = out.sources.size();
       if (is_shared) report.settings["share_task"] = report.name;
       if (report.evaluation) out.evaluated.push_back(report);
+      // An evaluation at the end of a training is both.
       if (!report.evaluation || report.measured()) out.timed.push_back(std::move(report));
     }
     for (const auto& [where, number] : repeated)

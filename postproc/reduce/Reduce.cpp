@@ -5,10 +5,7 @@
 #include <cmath>
 
 #include "postproc/reduce/AsText.hpp"
-#include "postproc/reduce/ReduceEvaluation.hpp"
-#include "postproc/reduce/ReduceRanks.hpp"
-#include "postproc/reduce/ReduceText.hpp"
-#include "postproc/reduce/ReduceTuning.hpp"
+#include "postproc/reduce/ReduceParts.hpp"
 #include "results/MeasuredSteps.hpp"
 
 namespace multicard::post {
@@ -18,12 +15,13 @@ namespace {
 using Times = RankMatrix<double>;
 using Steps = std::vector<std::size_t>;
 
+/// Null where the file lacks the column.
 const Times* find_times(const RunData& run, const std::string& column) {
   const auto found = run.times.find(column);
   return found == run.times.end() ? nullptr : &found->second;
 }
 
-/// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
+/// The value of `batch_per_rank:` in a resolved deck; empty when it is not set.
 std::string batch_per_rank(const std::string& deck) {
   static const std::string kKey = "batch_per_rank:";
   std::size_t at = deck.find(kKey);
@@ -35,6 +33,7 @@ std::string batch_per_rank(const std::string& deck) {
   return at == std::string::npos ? std::string() : deck.substr(at, end - at);
 }
 
+/// Attributes become settings as text; those that say what happened (deck, early_stop_step) have members of their own.
 void copy_settings(const RunSummary& summary, RunReport& report) {
   for (const auto& [key, value] : summary.text)
     report.settings[key] = value;
@@ -69,6 +68,7 @@ std::vector<double> slowest(const Times& step, const Steps& measured) {
   return out;
 }
 
+/// Of all ranks, for each measured step.
 std::vector<double> totals(const RankMatrix<std::int64_t>& counts, const Steps& measured) {
   std::vector<double> out;
   for (const std::size_t i : measured) {
@@ -91,6 +91,8 @@ std::string counted_column(const RunData& run, RunReport& report) {
   return "samples";
 }
 
+/// A step lasts as long as on its slowest rank, and counts the rows of all ranks. The median over steps ignores the few
+/// that wait for files or other programs.
 void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
   const std::vector<double> seconds = slowest(run.times.at("step"), measured);
   report.step_time = estimate_of_steps(seconds);
@@ -103,6 +105,7 @@ void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
   report.rate = estimate_of_steps(rates);
 }
 
+/// Means, unlike rates: medians of phases would not add up to the step.
 void reduce_phases(const RunData& run, const Steps& measured, RunReport& report) {
   const auto mean_of = [&](const Times& times) {
     std::vector<double> values;
@@ -118,6 +121,8 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
   report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
 }
 
+/// Totals over all steps, measured or not: they are recorded as sums. Memory and payloads are of the rank with the
+/// most.
 void reduce_totals(const RunData& run, RunReport& report) {
   for (const auto& [name, bytes] : run.memory)
     if (!bytes.empty()) report.memory[name] = *std::ranges::max_element(bytes);
@@ -161,6 +166,7 @@ std::vector<std::size_t> measured_steps(const RunData& run, Presence presence) {
   std::vector<std::size_t> out;
   if (!step) return out;
   for (std::size_t i = 0; i < step->length; ++i) {
+    // The first skip_steps of the run and of every later segment.
     if (is_warm_up(run.summary, run.first_step, i)) continue;
     std::size_t present = 0;
     for (std::size_t rank = 0; rank < step->ranks; ++rank)

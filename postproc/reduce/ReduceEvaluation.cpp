@@ -1,15 +1,15 @@
-#include "postproc/reduce/ReduceEvaluation.hpp"
-
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "postproc/reduce/ReduceParts.hpp"
 
 namespace multicard::post {
 
 namespace {
 
+/// The column `name`, which must have `length` rows as the first one.
 template <class T>
 const std::vector<T>& column(const std::map<std::string, std::vector<T>>& columns, const std::string& table,
                              const std::string& name, std::size_t length) {
@@ -43,6 +43,7 @@ std::vector<ConfusionCount> confusion_of(const Table& table, std::size_t num_cla
   const auto& count = column(table.integers, kTable, "count", length);
   const auto& actual = column(table.integers, kTable, "actual", length);
   const auto& predicted = column(table.integers, kTable, "predicted", length);
+  // Numbers of a file that others may have written index the classes.
   const auto known = [&](std::int64_t number) {
     return number >= 0 && number < static_cast<std::int64_t>(num_classes);
   };
@@ -56,11 +57,6 @@ std::vector<ConfusionCount> confusion_of(const Table& table, std::size_t num_cla
   return out;
 }
 
-double real(const RunSummary& summary, const char* name) {
-  const auto found = summary.reals.find(name);
-  return found == summary.reals.end() ? kNone : found->second;
-}
-
 std::int64_t integer(const RunSummary& summary, const char* name) {
   const auto found = summary.integers.find(name);
   return found == summary.integers.end() ? 0 : found->second;
@@ -68,17 +64,18 @@ std::int64_t integer(const RunSummary& summary, const char* name) {
 
 EvaluationReport language_evaluation(const RunSummary& summary) {
   EvaluationReport report;
-  report.loss = real(summary, "loss");
+  report.loss = number_in(summary.reals, "loss");
   report.samples = integer(summary, "samples");
   LanguageScore score;
-  score.perplexity = real(summary, "perplexity");
-  score.reward_margin = real(summary, "reward_margin");
-  score.reward_accuracy = real(summary, "reward_accuracy");
+  score.perplexity = number_in(summary.reals, "perplexity");
+  score.reward_margin = number_in(summary.reals, "reward_margin");
+  score.reward_accuracy = number_in(summary.reals, "reward_accuracy");
   score.tokens = integer(summary, "tokens");
   score.targets = integer(summary, "trained_tokens");
   score.questions = integer(summary, "questions");
   if (score.questions > 0) {
-    score.hits = std::lround(real(summary, "exact_match") * static_cast<double>(score.questions));
+    // The file has the share; the number of hits is a whole one again for Wilson's interval.
+    score.hits = std::lround(number_in(summary.reals, "exact_match") * static_cast<double>(score.questions));
     score.exact_match = estimate_of_share(score.hits, score.questions);
   }
   report.language = score;
@@ -100,8 +97,8 @@ std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary) {
     correct += score.correct;
   }
   report.accuracy = estimate_of_share(correct, report.samples);
-  report.top5 = real(summary, "top5");
-  report.loss = real(summary, "loss");
+  report.top5 = number_in(summary.reals, "top5");
+  report.loss = number_in(summary.reals, "loss");
   if (const auto confusion = summary.tables.find("evaluation/confusion"); confusion != summary.tables.end())
     report.confusion = confusion_of(confusion->second, report.classes.size());
   return report;

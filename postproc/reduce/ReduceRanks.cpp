@@ -1,8 +1,8 @@
-#include "postproc/reduce/ReduceRanks.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "postproc/reduce/ReduceParts.hpp"
 
 namespace multicard::post {
 
@@ -10,6 +10,7 @@ namespace {
 
 using Steps = std::vector<std::size_t>;
 
+/// Percentiles rather than extremes: single steps may take any time.
 Box box_of(const std::vector<double>& values) {
   return {percentile(values, 0.05), percentile(values, 0.25), percentile(values, 0.5), percentile(values, 0.75),
           percentile(values, 0.95)};
@@ -45,6 +46,7 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
   return ratios;
 }
 
+/// Slower by more than 5 % in the median, with an interval above 1: both large enough to matter and measured.
 void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
   constexpr double kTolerated = 1.05;
   if (own.size() < 2) return;

@@ -1,6 +1,6 @@
-#include "postproc/reduce/ReduceText.hpp"
-
 #include <algorithm>
+
+#include "postproc/reduce/ReduceParts.hpp"
 
 namespace multicard::post {
 
@@ -15,6 +15,7 @@ double total(const Counts& counts, std::size_t step) {
   return sum;
 }
 
+/// Means, so that trained and computed tokens are shares of the same total; unknown where a column is missing.
 double mean_total(const RunData& run, const char* column, const std::vector<std::size_t>& measured) {
   const auto found = run.counts.find(column);
   if (found == run.counts.end()) return kNone;

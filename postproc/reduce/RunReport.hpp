@@ -101,6 +101,13 @@ struct TuningReport {
   Change exact_match;                     ///< share of the questions
   Change questions;                       ///< number of them
   std::vector<AnswerPair> answers;
+
+  struct Score {
+    const char *metric, *name;  ///< of the run; in the summary
+    Change TuningReport::*change;
+  };
+  /// All changes, in the order of the summary.
+  static const std::array<Score, 6> kScores;
 };
 
 /// Speed and memory of a run; of a cell those of its runs.

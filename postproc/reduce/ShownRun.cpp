@@ -14,6 +14,7 @@ constexpr std::size_t kLongestName = 200, kLongestValue = 20'000, kLongestAnswer
 /// Of a source: its command line may name hundreds of files.
 constexpr std::size_t kLongestFact = 200'000;
 
+/// Names and values are shown in lines of tables; control characters could forge others (shown() escapes them).
 std::string one_line(const std::string& text, std::size_t longest) {
   std::string line = shown(text, longest);
   std::ranges::replace_if(
@@ -46,6 +47,7 @@ Table shown_table(Table table) {
 
 }  // namespace
 
+/// Everything of a run that is text, once, before anything else sees it.
 RunData shown_run(RunData run) {
   RunSummary& summary = run.summary;
   summary.name = one_line(summary.name, kLongestName);

@@ -45,9 +45,11 @@ Estimate ratio(const Estimate& numerator, const Estimate& denominator, double fa
   const Interval& below = *denominator.interval;
   // Zero has no logarithm, so that there is no bound.
   if (above.low <= 0 || below.low <= 0) return result;
+  // Of a = x / y: ln²(a / a_low) = ln²(x / x_low) + ln²(y_high / y), and the same upwards.
   const double down = std::hypot(log_distance(above.low, numerator.value), log_distance(denominator.value, below.high));
   const double up = std::hypot(log_distance(numerator.value, above.high), log_distance(below.low, denominator.value));
   result.interval = Interval{result.value * std::exp(-down), result.value * std::exp(up)};
+  // The weaker basis of both: an interval over steps excludes variation between runs.
   const bool repeated = numerator.basis == Basis::repeats && denominator.basis == Basis::repeats;
   result.basis = repeated ? Basis::repeats : Basis::steps;
   return result;
@@ -71,6 +73,7 @@ Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios) {
   const auto num_cells = static_cast<double>(spread.centres.size());
   estimate.value = std::exp(centre);
   estimate.num_values = spread.num_values;
+  // Each cell's mean takes one degree of freedom: n values in k cells leave n - k.
   int freedom = spread.num_values - static_cast<int>(spread.centres.size());
   double variance = spread.squares / freedom * spread.shares / (num_cells * num_cells);  // of the mean over cells
   estimate.basis = Basis::repeats;
@@ -90,6 +93,8 @@ Estimate estimate_of_share(long num_hits, long num_counted) {
   const auto n = static_cast<double>(num_counted);
   const double share = static_cast<double>(num_hits) / n;
   constexpr double z2 = kNormalQuantile * kNormalQuantile;
+  // Wilson's score interval: centre (p + z²/2n) / (1 + z²/n), half-width z √(p(1 - p)/n + z²/4n²) / (1 + z²/n). Unlike
+  // the normal approximation it holds for shares near 0 and 1 and for few samples.
   const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
   const double half = kNormalQuantile * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n);
   return {share, Interval{std::max(0.0, middle - half), std::min(1.0, middle + half)}, Basis::none,

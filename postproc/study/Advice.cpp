@@ -47,11 +47,13 @@ std::string range_sentence(const OptionEffect& effect, const std::string& subjec
                      effect.least_at, alike(effect.most, effect.most, 3), effect.most_at);
 }
 
+/// `it` names the value in a list of several.
 std::string unfinished_sentence(const OptionEffect& effect, const std::string& it) {
   if (effect.num_unfinished == 0) return {};
   return fmt::format(" {} with {} did not complete.", counted_pairs(effect.num_unfinished, "cells"), it);
 }
 
+/// Supported: the interval excludes 1, and without repeats every single pair agrees.
 bool is_better(const OptionEffect& effect) {
   return effect.supported() && effect.ratio.interval->low > 1;
 }
@@ -97,11 +99,13 @@ std::string doubt(const std::vector<OptionEffect>& effects) {
   return out;
 }
 
+/// The whole interval lies within kIndifferent of 1: a small effect was measured, rather than none found.
 bool hardly_matters(const OptionEffect& effect) {
   return effect.ratio.interval && effect.ratio.interval->low > 1 - kIndifferent &&
          effect.ratio.interval->high < 1 + kIndifferent;
 }
 
+/// All values with their effects, for sentences that recommend none of them.
 std::string each(const std::vector<OptionEffect>& effects) {
   std::vector<std::string> parts;
   parts.reserve(effects.size());
@@ -139,6 +143,7 @@ struct RanksThatPay {
   bool has_interval = true;  ///< every efficiency below the baseline's ranks has one
 };
 
+/// Efficiencies without intervals support no advice; the baseline's is 1 by definition and needs none.
 std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
   std::vector<RanksThatPay> out;
   for (const auto& group : study.comparable()) {
@@ -152,6 +157,7 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
       entry.measured = cell->ranks;
       if (cell->efficiency.value >= kWorthwhileEfficiency) entry.ranks = cell->ranks;
       const auto& interval = cell->efficiency.interval;
+      // The threshold is inside: whether this number of ranks keeps the efficiency is open.
       if (interval && interval->low < kWorthwhileEfficiency && interval->high > kWorthwhileEfficiency)
         entry.is_clear = false;
     }
@@ -166,6 +172,7 @@ Findings option_advice(const Study& study) {
   Findings out;
   std::vector<OptionEffect> of_axis;
   for (std::size_t i = 0; i < study.effects.size(); ++i) {
+    // Effects are in the order of the axes, so that those of one key are consecutive.
     of_axis.push_back(study.effects[i]);
     if (i + 1 < study.effects.size() && study.effects[i + 1].key == study.effects[i].key) continue;
     out.push_back({option_sentence(of_axis), evidence_of(of_axis), "option." + study.effects[i].key});

@@ -55,6 +55,7 @@ struct Contest {
   bool speed_decides;             ///< they differ in more than what is learnt
 };
 
+/// Configurations that differ in what is learnt only: the test set chooses, not speed.
 Finding learning_winner(const Contest& of) {
   if (of.speed_decides) return {};
   const auto number = static_cast<long>(of.configurations.size());
@@ -64,6 +65,7 @@ Finding learning_winner(const Contest& of) {
   return out;
 }
 
+/// Their rates on as many ranks, to show that speed does not choose.
 Finding rates_alike(const Contest& of) {
   if (of.speed_decides || num_completed(of.study, of.configurations) < 2) return {};
   double least = of.best.rate.value;
@@ -107,6 +109,7 @@ Finding baseline_finding(const Contest& of) {
   return comparison_finding(of.study, of.best, *of.baseline, "baseline");
 }
 
+/// Where both speed and learning vary: the best score, which speed does not choose.
 Finding unchosen_learner(const Contest& of) {
   if (!of.speed_decides || learning_settings(of.study).empty()) return {};
   return {fmt::format("Speed does not choose the {}: {}.", learning_settings(of.study),
@@ -128,6 +131,7 @@ Finding bottleneck_finding(const Contest& of) {
   return limit_finding(of.study, of.best);
 }
 
+/// Of a single configuration: there is nothing to be faster than.
 Finding rate_finding(const Contest& of) {
   return {fmt::format("{} does {}.", name_of(of.study, of.best), rate_text(of.study, of.best)), evidence_of(of.best),
           "rate"};
@@ -205,6 +209,7 @@ std::vector<std::string> clear_winners(const Study& study) {
     const Cell* second = runner_up(study, configurations, *best);
     const bool is_clear = second && significantly_different(best->rate, second->rate);
     const std::string label = speed_label(study, best->configuration);
+    // Options are named without settings of learning, so that equal options of several kinds of work count together.
     winners.push_back(!is_clear ? std::string() : label.empty() ? study.configuration(*best).label : label);
   }
   return winners;
@@ -220,6 +225,7 @@ std::string kinds_text(std::size_t number) {
 /// Which options win most kinds of work; `winners` names those of each kind, or nothing where there is no clear winner.
 Finding winners_of(const std::vector<std::string>& winners) {
   const auto wins = [&](const std::string& name) { return std::ranges::count(winners, name); };
+  // "" stands for kinds of work without a clear winner; it wins only where there are no others.
   const auto by_wins = [&](const std::string& a, const std::string& b) {
     return std::pair(!a.empty(), wins(a)) < std::pair(!b.empty(), wins(b));
   };

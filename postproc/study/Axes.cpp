@@ -57,6 +57,7 @@ std::vector<std::string> candidates(const std::vector<RunReport>& runs, const Ke
   return out;
 }
 
+/// In the order of the runs, which is that of the sweep: the first value is often the baseline.
 std::vector<std::string> distinct(const Values& values) {
   std::vector<std::string> out;
   for (const auto& value : values)
@@ -68,6 +69,7 @@ std::vector<std::string> distinct(const Values& values) {
 /// name then stands for the work.
 bool names_work(const std::vector<RunReport>& runs, const std::string& key) {
   if (short_key(key) != "case") return false;
+  // Methods and names must follow from each other: a case that sets more than the method does not stand for it.
   const Values names = values_of(runs, key), data = values_of(runs, "data.train"), methods = values_of(runs, "method");
   const bool is_of_data = distinct(data).size() > 1 && follows(names, data);
   return is_of_data || (distinct(methods).size() > 1 && follows(names, methods) && follows(methods, names));
@@ -108,6 +110,7 @@ std::string setting(const RunReport& run, const std::string& key) {
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& table) {
   std::vector<Axis> axes;
   for (const std::string& key : candidates(runs, table)) {
+    // An axis has two values at least, is not a repetition of an earlier one, and not found in what another axis chose.
     const std::vector<std::string> different = distinct(values_of(runs, key));
     if (different.size() < 2 || says_again(runs, key, axes, table)) continue;
     if (is_found(key) && follows_any(runs, key, axes)) continue;
@@ -119,6 +122,7 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& 
 Scaling find_scaling(const std::vector<RunReport>& runs) {
   bool any_strong = false, any_weak = false;
   for (const RunReport& run : runs) {
+    // Sweeps record their scaling; a key that fixes the batch of a rank means weak scaling too.
     const std::string said = setting(run, "scaling");
     const bool fixes_batch_per_rank =
         !setting(run, "batch_per_rank").empty() || !setting(run, "run.batch_per_rank").empty();

@@ -7,10 +7,10 @@
 
 namespace multicard::post {
 
-/// The settings that differ between runs as they were asked for, without those that
+/// The settings that differ between runs as decks and sweeps gave them, without those that
 /// - only set a run's length, output or repeat (output, steps, repeat, seed, …),
 /// - a run resolved itself (KeyTable::is_resolved): they may follow from the number of ranks or from the machine,
-/// - repeat another axis (`strategy` beside `parallel.strategy`, the overrides of a named case).
+/// - repeat another axis (`strategy` and `parallel.strategy`, the overrides of a named case).
 /// A failed run has its deck paths only; settings that it lacks are ignored.
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& table);
 

@@ -16,20 +16,22 @@ std::string number(double value) {
 }
 
 /// "−0.61", "+0.02"
-std::string with_sign(double value, const std::string& digits) {
+std::string signed_text(double value, const std::string& digits) {
   return (value < 0 ? "−" : "+") + digits;
 }
 
+/// Of a loss: absolute, with as many decimals as the loss itself.
 std::string difference(const Change& change) {
   if (!change.known()) return "–";
   const double by = change.after - change.before;
-  return with_sign(by, alike(std::abs(by), change.after, 4));
+  return signed_text(by, alike(std::abs(by), change.after, 4));
 }
 
+/// Of a perplexity: in per cent, since it is an exponential.
 std::string relative(const Change& change) {
   if (!change.known()) return "–";
   const double by = change.after / change.before - 1;
-  return with_sign(by, percent(std::abs(by)));
+  return signed_text(by, percent(std::abs(by)));
 }
 
 /// "12 of 50, 24.0 %"
@@ -40,10 +42,11 @@ std::string hits(double share, double questions) {
                      percent(share));
 }
 
+/// Of a share: percentage points.
 std::string points(const Change& change) {
   if (!change.known()) return "–";
   const double by = 100 * (change.after - change.before);
-  return with_sign(by, fmt::format("{:.1f} points", std::abs(by)));
+  return signed_text(by, fmt::format("{:.1f} points", std::abs(by)));
 }
 
 }  // namespace

@@ -31,11 +31,13 @@ std::set<std::string> varied(const std::vector<RunReport>& runs, const KeyTable&
   return keys;
 }
 
+/// "image", "llm"; empty of a run that failed before it was recorded.
 std::string kind_of(const RunReport& run) {
   const auto setting = run.settings.find("task");
   return setting == run.settings.end() ? "" : setting->second;
 }
 
+/// The runs of one file that have one kind of task.
 struct TaskRuns {
   std::string kind;
   std::vector<RunReport> runs;
@@ -64,6 +66,8 @@ struct Group {
   std::vector<RunReport> runs;
 };
 
+/// Adds the runs to the study of the same kind in which the same settings vary; else they begin one. Their `source`
+/// becomes an index into that study's sources.
 void add_part(std::vector<Group>& groups, TaskRuns part, const Source& source, const KeyTable& table) {
   const std::set<std::string> keys = varied(part.runs, table);
   auto group =

@@ -38,6 +38,7 @@ std::string label_of(const Study& study, const std::map<std::string, std::string
 }
 
 std::string plain_label(const Study& study, const RunReport& any) {
+  // Failed runs may lack attributes that complete ones have.
   const auto knows = [](const RunReport& run) { return run.status != "failed"; };
   const auto found = std::ranges::find_if(study.runs, knows);
   const RunReport& run = found == study.runs.end() ? any : *found;

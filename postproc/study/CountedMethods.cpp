@@ -9,8 +9,10 @@ namespace multicard::post {
 
 namespace {
 
+/// Beyond any count of a step: a larger number is damage.
 constexpr double kMost = 1e18;
 
+/// The reference of a method: LoRA at the same size of a step, of the same model.
 const CountedMethod* lora_of(const std::vector<CountedMethod>& all, const CountedMethod& like) {
   const auto found = std::ranges::find_if(all, [&](const CountedMethod& one) {
     return one.method == "lora" && one.tokens == like.tokens && one.checkpointing == like.checkpointing &&

@@ -15,16 +15,19 @@ namespace multicard::post {
 
 namespace {
 
+/// The configuration's label: data sets are named cases or paths.
 std::string name_of_set(const Study& study, const Cell& cell) {
   return study.configuration(cell).full_label();
 }
 
+/// Step times are compared, so that the rate need not be known.
 bool is_complete(const Cell& cell) {
   return cell.status == CellStatus::complete && cell.step_time.known();
 }
 
 /// The share of the differences between `values` that vanishes when each is divided by its size.
 double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
+  // Logarithms, so that differences are ratios: R² = 1 - SS(t / n) / SS(t), with t the times and n the tokens.
   std::vector<double> before, after;
   for (std::size_t i = 0; i < values.size(); ++i) {
     before.push_back(std::log(values[i]));
@@ -55,6 +58,7 @@ Estimate share_with_interval(const std::vector<Estimate>& times, const std::vect
       above = std::max(above, change);
       below = std::min(below, change);
     }
+    // The times are independent of each other: their contributions add in squares, for each side.
     up = std::hypot(up, above);
     down = std::hypot(down, below);
   }
@@ -64,6 +68,7 @@ Estimate share_with_interval(const std::vector<Estimate>& times, const std::vect
   return share;
 }
 
+/// Compares the data sets of `cells`, all on `ranks` ranks.
 LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Cell*>& cells) {
   std::vector<Estimate> estimates;
   std::vector<double> times, tokens, computed;
@@ -86,6 +91,7 @@ LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Ce
   effect.slowest = cells[static_cast<std::size_t>(slowest - times.begin())];
   effect.time_spread = spread(times);
   effect.token_spread = spread(tokens);
+  // With equal tokens there is no length to explain anything, and equal times leave nothing to explain.
   if (!effect.equal_tokens() && effect.time_spread > 1) {
     effect.explained = share_with_interval(estimates, tokens);
     if (std::ranges::all_of(computed, [](double value) { return value > 0; }))
@@ -102,6 +108,7 @@ std::string explained_text(const Estimate& share) {
 }
 
 std::string equality_text(const LengthEffect& effect) {
+  // Half the spread: both ends are that far from the middle of their range.
   const std::string deviation = "± " + percent(effect.token_deviation());
   if (effect.token_deviation() <= kHeldEqual)
     return fmt::format("Input tokens per step are equal within {}, so that their number explains almost none of it.",
@@ -174,6 +181,7 @@ std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell) {
   for (const std::size_t run : cell.measured)
     if (study.runs[run].text) texts.push_back(&*study.runs[run].text);
   if (texts.empty()) return std::nullopt;
+  // longest_row is of the data set, the same in every run.
   TextReport out = *texts.front();
   for (double TextReport::*member :
        {&TextReport::rows, &TextReport::tokens, &TextReport::trained, &TextReport::computed, &TextReport::imbalance}) {
@@ -204,6 +212,7 @@ std::vector<LengthEffect> length_effects(const Study& study) {
 }
 
 std::string fixed_amount(const Study& study) {
+  // Rows are fixed by the decks; equal tokens are a goal that the runs show to be met.
   const std::set<std::string> rows = values_of(study, "global_batch");
   if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " per step";
   const std::vector<LengthEffect> effects = length_effects(study);

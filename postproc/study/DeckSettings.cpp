@@ -15,7 +15,8 @@ namespace {
 
 using Deck = std::map<std::string, std::string>;
 
-std::optional<double> number_in(const std::string& text) {
+/// The whole text as a number.
+std::optional<double> as_number(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   return text.empty() || *end != '\0' ? std::nullopt : std::optional(number);
@@ -58,6 +59,7 @@ bool differs(const std::string& key, const std::vector<RunReport>& runs, const s
   Values by_group, by_file;
   for (std::size_t i = 0; i < decks.size(); ++i) {
     if (decks[i].empty()) continue;
+    // A key that some deck lacks belongs to another task or method: it cannot be compared.
     const auto value = decks[i].find(key);
     if (value == decks[i].end()) return false;
     by_group.add(groups[i], value->second);
@@ -75,7 +77,7 @@ bool is_of_steps(const std::string& key, const KeyTable& keys) {
 
 bool same_value(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const std::optional<double> number_a = number_in(a), number_b = number_in(b);
+  const std::optional<double> number_a = as_number(a), number_b = as_number(b);
   return number_a && number_b && *number_a == *number_b;
 }
 
@@ -83,6 +85,7 @@ void add_deck_settings(std::vector<RunReport>& runs, const KeyTable& keys) {
   std::set<std::string> texts;
   for (const RunReport& run : runs)
     texts.insert(run.deck);
+  // One deck for all: what differs was set by the sweep and is known already.
   if (texts.size() < 2) return;
   std::vector<Deck> decks;
   std::vector<std::string> groups;

@@ -25,6 +25,7 @@ std::string exact_match_text(const LanguageScore& score) {
                      100 * score.exact_match.interval->high);
 }
 
+/// Preference pairs have rewards instead of a perplexity.
 std::string language_sentence(const EvaluationReport& report) {
   const LanguageScore& score = *report.language;
   const bool has_pairs = std::isfinite(score.reward_accuracy);
@@ -54,6 +55,7 @@ std::vector<ConfusionCount> mistakes(const EvaluationReport& report) {
   std::vector<ConfusionCount> out;
   std::ranges::copy_if(report.confusion, std::back_inserter(out),
                        [](const ConfusionCount& entry) { return entry.actual != entry.predicted; });
+  // Ties stay in the order of the classes.
   std::ranges::stable_sort(out, [](const ConfusionCount& a, const ConfusionCount& b) { return a.count > b.count; });
   return out;
 }
@@ -96,7 +98,7 @@ std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunRepor
   }
   for (const char* key : {"model", "weights", "weights_origin", "dataset", "precision", "device", "ranks"})
     if (const std::string value = short_value(setting(run, key)); !value.empty())
-      facts.emplace_back(with_blanks(key), value);
+      facts.emplace_back(spaced(key), value);
   return facts;
 }
 

@@ -30,12 +30,13 @@ const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
                              SettingKey{"dataset", "dataset", "work"},
                              SettingKey{"model_dtype", "model type", "speed"}};
 
-/// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was asked for is
+/// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was set is
 /// in its deck.
 constexpr std::array<std::string_view, 10> kResolved{
     "threads",    "micro_batch",      "backend",   "global_batch",   "device",
     "max_length", "peak_flops_per_s", "sequences", "num_parameters", "architecture"};
 
+/// Deck paths have a dot; attributes of runs and sections of decks do not.
 bool is_path(const std::string& key) {
   return key.find('.') != std::string::npos;
 }
@@ -95,10 +96,11 @@ bool KeyTable::is_resolved(const std::string& key) const {
 
 std::string KeyTable::label(const std::string& key) const {
   const SettingKey* found = find(key);
-  return found && !found->label.empty() ? found->label : with_blanks(short_key(key));
+  return found && !found->label.empty() ? found->label : spaced(short_key(key));
 }
 
 std::string KeyTable::label(const std::string& key, const std::string& value) const {
+  // Values of files that others wrote may have any length.
   if (value.size() > kLongestLabel) return label(key, short_value(value));
   const std::string name = short_key(key);
   if (value.empty() || value == "null") return label(key) + " not set";

@@ -32,7 +32,7 @@ class KeyTable {
   /// Whether it is of a run's length, place or records, which make no other configuration.
   bool is_bookkeeping(const std::string& key) const;
   /// Whether it is an attribute of what a run resolved or found (the rows it computes at once, its backend, the longest
-  /// row), not of what was asked for: it may differ between runs of one configuration.
+  /// row), not of what its deck sets: it may differ between runs of one configuration.
   bool is_resolved(const std::string& key) const;
   /// Whether a file describes this deck path.
   bool knows(const std::string& path) const { return by_path_.contains(path); }

@@ -11,6 +11,7 @@ namespace multicard::post {
 
 std::string short_key(const std::string& key) {
   const std::vector<std::string> parts = split(key, '.');
+  // optimizer.name is "optimizer".
   if (parts.size() > 1 && parts.back() == "name") return parts[parts.size() - 2];
   if (key == "model.path") return "model";
   return parts.back();
@@ -26,12 +27,13 @@ std::string short_value(const std::string& value) {
   return shown(value, kLongestLabel);
 }
 
-std::string with_blanks(std::string name) {
+std::string spaced(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
 }
 
 std::string capitalised(std::string text) {
+  // ASCII alone: std::toupper depends on the locale.
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 32);
   return text;
 }

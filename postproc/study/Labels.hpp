@@ -19,7 +19,7 @@ constexpr std::size_t kLongestLabel = 1000;
 std::string short_value(const std::string& value);
 
 /// "image size" for image_size
-std::string with_blanks(std::string name);
+std::string spaced(std::string name);
 
 /// `text` with its first letter, where it is one of a to z, as a capital.
 std::string capitalised(std::string text);

@@ -17,6 +17,7 @@ namespace {
 constexpr LearningScore kAccuracy{"test accuracy", "highest test accuracy", &Cell::test_accuracy, true};
 constexpr LearningScore kLoss{"test loss", "lowest test loss", &Cell::test_loss, false};
 
+/// One cell with a score is enough: cells without are left out of comparisons.
 bool any_has(const Study& study, const LearningScore& score) {
   return std::ranges::any_of(study.cells, [&](const Cell& cell) { return (cell.*score.member).known(); });
 }
@@ -49,6 +50,7 @@ std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
   std::map<std::string, int> wins;
   for (const auto& group : study.comparable()) {
     const auto value = [&](std::size_t i) { return study.configurations[i].settings.at(axis.key); };
+    // A kind of work with a single value of this axis had no choice.
     const bool differs = std::ranges::any_of(group, [&](std::size_t i) { return value(i) != value(group.front()); });
     const Cell* best = best_learner(study, group);
     if (differs && best && is_alone(study, group, *best)) ++wins[value(best->configuration)];
@@ -88,6 +90,7 @@ Finding advice_on(const Study& study, const Axis& axis) {
 }  // namespace
 
 std::optional<LearningScore> learning_score(const Study& study) {
+  // Accuracy is what classifiers are for; language models have none.
   if (any_has(study, kAccuracy)) return kAccuracy;
   if (any_has(study, kLoss)) return kLoss;
   return std::nullopt;

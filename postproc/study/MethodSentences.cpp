@@ -44,10 +44,12 @@ std::string rate_text(const Study& study, const MethodCell& cell) {
   return fmt::format("{} {}", with_interval(cell.cell->rate), study.rate_unit());
 }
 
+/// 1.00 rather than 1.
 std::string factor(double value) {
   return alike(value, value, 3);
 }
 
+/// Intervals that do not overlap.
 bool is_measurably_faster(const MethodCell& a, const MethodCell& b) {
   return a.cell->rate.value > b.cell->rate.value && significantly_different(a.cell->rate, b.cell->rate);
 }
@@ -59,6 +61,7 @@ std::string trade_text(const MethodCell& more, const MethodCell& less) {
                      factor(more.memory->peak / less.memory->peak));
 }
 
+/// Each method has one of both, by its objective.
 std::string score_text(const MethodCell& cell) {
   if (cell.preference_accuracy.known())
     return fmt::format("preference accuracy {}", with_interval(cell.preference_accuracy, 3));
@@ -77,6 +80,7 @@ Cells by_peak(const std::vector<MethodCell>& all, Objective objective, int ranks
   return cells;
 }
 
+/// qat and lora-qat, whose scores are of the rounded model and not comparable.
 bool rounds(const MethodCell& cell) {
   return cell.method.ends_with("qat");
 }
@@ -127,6 +131,7 @@ Evidence evidence_of(const Cells& cells) {
   return evidence;
 }
 
+/// Walks up the peaks: from the least memory on, which methods fit in addition and whether one of them is faster.
 std::string limits_of(const Study& study, const Cells& cells) {
   const MethodCell& least = *cells.front();
   std::string out =
@@ -134,6 +139,7 @@ std::string limits_of(const Study& study, const Cells& cells) {
                   capitalised(text_of(least.objective)), counted(least.cell->ranks, "rank"),
                   least.memory->on_device ? "GPU" : "host", human_bytes(least.memory->peak), names_of(cells),
                   least.label, rate_text(study, least));
+  // The fastest that fits so far.
   const MethodCell* fastest = &least;
   for (std::size_t i = 1; i < cells.size(); ++i) {
     out += threshold_text(study, *cells[i], *fastest);

@@ -12,6 +12,8 @@ namespace multicard::post {
 
 namespace {
 
+/// Names of the counters are those of docs/results_file.md. Trained adapters are among the parameters, the reference
+/// copy among the frozen ones; both are shown by themselves.
 std::optional<MemorySplit> memory_of(const Cell& cell) {
   MemorySplit split;
   split.on_device = number_in(cell.memory, "device_peak_bytes") > 0;
@@ -41,6 +43,7 @@ Estimate accuracy_of(const Study& study, const Cell& cell) {
     const double share = last_value(run, "eval_reward_accuracy"), pairs = last_value(run, "eval_samples");
     if (!std::isfinite(share)) continue;
     Estimate accuracy{share, std::nullopt, Basis::none, 1};
+    // One run has no spread over repeats, but its accuracy is a share of pairs: Wilson's interval.
     if (pairs > 0) accuracy.interval = estimate_of_share(std::lround(share * pairs), std::lround(pairs)).interval;
     repeats.push_back(accuracy);
   }
@@ -48,6 +51,7 @@ Estimate accuracy_of(const Study& study, const Cell& cell) {
   return estimate_of_repeats(repeats);
 }
 
+/// Traffic is of the run with the median rate, memory the largest of all.
 MethodCell method_cell(const Study& study, const Cell& cell) {
   const RunReport& run = representative(study, cell);
   MethodCell out;
@@ -74,6 +78,7 @@ MethodCell method_cell(const Study& study, const Cell& cell) {
 }  // namespace
 
 std::string method_of(const RunReport& run) {
+  // The most exact first: the resolved deck, what the sweep set, the attribute.
   if (std::string name = deck_value(run.deck, "method.name"); !name.empty()) return name;
   if (std::string name = setting(run, "method.name"); !name.empty()) return name;
   return setting(run, "method");

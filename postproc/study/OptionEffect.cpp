@@ -16,6 +16,7 @@ namespace multicard::post {
 
 namespace {
 
+/// An axis of more values is a search, not an option to choose.
 constexpr std::size_t kMostValues = 8;
 
 /// The cell that differs from `cell` in `key` alone; null when it was not run.
@@ -37,6 +38,7 @@ std::vector<double> ratios_of(const Study& study, const Cell& cell, const Cell& 
     const auto match = known.find(study.runs[run].repeat);
     if (match == known.end()) continue;
     ratios.push_back(study.runs[run].rate.value / match->second);
+    // Each run is in one pair at most.
     known.erase(match);
   }
   if (ratios.empty()) ratios.push_back(cell.rate.value / baseline.rate.value);
@@ -74,6 +76,7 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
     if (significantly_different(cell.rate, other->rate)) ++effect.num_significant;
     of_steps = ratio(cell.rate, other->rate);
     const double here = estimate_of_ratios({ratios.back()}).value;
+    // Also true of the first pair, when `least` is NaN.
     if (!(here >= effect.least)) {
       effect.least = here;
       effect.least_at = surroundings(study, cell, axis.key);
@@ -84,6 +87,7 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
     }
   }
   effect.num_cells = static_cast<int>(ratios.size());
+  // A single pair of single runs has no spread: the interval is that of their steps.
   const bool once = ratios.size() == 1 && ratios.front().size() == 1;
   effect.ratio = once ? of_steps : estimate_of_ratios(ratios);
   if (effect.num_cells < 2) effect.least_at = effect.most_at = {};

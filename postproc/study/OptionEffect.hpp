@@ -31,9 +31,9 @@ struct OptionEffect {
   std::string interval_text() const;
 };
 
-/// For each axis that says how the work is done (not what is learnt), with up to eight values: all its values but the
-/// baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that slow drift of a
-/// machine cancels.
+/// For each axis that changes speed but neither the work nor what is learnt, with up to eight values: all its values
+/// but the baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that slow drift
+/// of a machine cancels.
 std::vector<OptionEffect> option_effects(const Study& study);
 
 }  // namespace multicard::post

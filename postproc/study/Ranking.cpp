@@ -69,6 +69,7 @@ std::string baseline_value(const Axis& axis) {
 }
 
 const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  // The first of those with most baseline values: max_element keeps the first.
   const std::size_t chosen = *std::ranges::max_element(configurations, [&](std::size_t a, std::size_t b) {
     return num_baseline_values(study, a) < num_baseline_values(study, b);
   });
@@ -100,6 +101,7 @@ std::string ranks_text(int fewest, int most) {
   return fewest == most ? counted(most, "rank") : fmt::format("{} to {}", fewest, counted(most, "rank"));
 }
 
+/// rate · step time are the rows of a step.
 double compute_cost(const Cell& cell) {
   const double computing = cell.phases[static_cast<std::size_t>(Phase::forward)] +
                            cell.phases[static_cast<std::size_t>(Phase::backward)] +

@@ -9,7 +9,7 @@
 
 namespace multicard::post {
 
-/// Below so many steps a training loss says nothing yet: it is neither drawn nor quoted.
+/// Fewest steps of a training loss that is drawn or quoted: shorter ones are noise.
 inline constexpr std::size_t kLeastLosses = 20;
 
 /// Whether there is enough of a training loss to draw or quote: kLeastLosses values, and a finite one among them.

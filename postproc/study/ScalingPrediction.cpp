@@ -22,6 +22,7 @@ constexpr std::size_t kLeastCounts = 3;
 constexpr int kFarthest = 16;  ///< times the largest measured number of ranks
 constexpr int kFine = 256;     ///< up to here every number of ranks is looked at; steps of less than 0.5 % beyond
 
+/// A positive number.
 std::optional<double> number_of(const std::string& text) {
   const auto value = parse_number<double>(text);
   return value && *value > 0 ? value : std::nullopt;
@@ -44,6 +45,7 @@ std::optional<Rows> rows_of(const Study& study, const std::vector<const Cell*>& 
   for (const Cell* cell : cells)
     for (const std::size_t index : cell->measured) {
       const RunReport& run = study.runs[index];
+      // global_batch is what a run resolved, so that it is there whichever of the two its deck fixes.
       const auto batch = number_of(setting(run, "global_batch"));
       if (!batch || !(run.step_time.value > 0)) return std::nullopt;
       global.insert(*batch);

@@ -46,6 +46,7 @@ Finding share_finding(const AllocationRecord& allocation) {
   const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
   out.evidence.add({"predicted", predicted});
   const std::string prediction = fmt::format("{} s predicted for its steps alone", with_interval(predicted, 3));
+  // The prediction must beat the measurement with its whole interval.
   if (other->low_s <= seconds) {
     out.text = fmt::format("{}; a gain over one task after another is not proven ({}).", took, prediction);
     return out;

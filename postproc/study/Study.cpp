@@ -54,6 +54,7 @@ void choose_measured(const std::vector<RunReport>& runs, Cell& cell) {
     any_stopped = any_stopped || runs[run].status == "stopped";
   }
   cell.status = any_complete ? CellStatus::complete : any_stopped ? CellStatus::stopped : CellStatus::failed;
+  // Stopped runs count only where no run completed.
   const std::string wanted = any_complete ? "complete" : "stopped";
   for (const std::size_t run : cell.runs)
     if (runs[run].status == wanted && runs[run].measured()) cell.measured.push_back(run);
@@ -101,6 +102,7 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
     for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
       if (run.rank_reports[rank].straggler) ++cell.stragglers[static_cast<int>(rank)];
   }
+  // Medians of rates and times, which may have outliers; means of shares, which must add up.
   cell.rate = estimate_of_repeats(rates);
   cell.step_time = estimate_of_repeats(times);
   cell.test_loss = score_of(runs, cell, "eval_loss");
@@ -155,7 +157,7 @@ void compare_with_baseline(Study& study) {
 }
 
 /// "data sets" or "tuning methods", with what all their steps have in common.
-std::string with_amount(const Study& study) {
+std::string title_of_cases(const Study& study) {
   const std::string amount = fixed_amount(study), what = compares_methods(study) ? "tuning methods" : "data sets";
   return amount.empty() ? what : what + " at " + amount;
 }
@@ -197,6 +199,7 @@ std::vector<const Cell*> Study::cells_of(std::size_t configuration) const {
 std::vector<std::vector<std::size_t>> Study::comparable() const {
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < configurations.size(); ++i) {
+    // Work labels are made of all axes that change the work.
     const auto same_work = [&](const std::vector<std::size_t>& group) {
       return configurations[group.front()].work_label == configurations[i].work_label;
     };
@@ -214,7 +217,7 @@ std::string Study::title() const {
   for (const int ranks : rank_counts)
     counts.push_back(std::to_string(ranks));
   for (const Axis& axis : axes)
-    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : keys.label(axis.key));
+    names.push_back(axis.is_work && short_key(axis.key) == "case" ? title_of_cases(*this) : keys.label(axis.key));
   const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
   if (cells.size() == 1) return name_of(*this, cells.front());
   if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;

@@ -30,9 +30,10 @@ enum class CellStatus { complete, stopped, failed };
 struct Cell : Measured {
   std::size_t configuration = 0;
   int ranks = 0;
-  int fewest_ranks = 0;               ///< less than `ranks` where a shared job moved the run
-  std::vector<std::size_t> runs;      ///< all of them
-  std::vector<std::size_t> measured;  ///< those behind the numbers: the complete ones, else the stopped ones with steps
+  int fewest_ranks = 0;           ///< less than `ranks` where a shared job moved the run
+  std::vector<std::size_t> runs;  ///< all of them
+  std::vector<std::size_t>
+      measured;  ///< those that the numbers are of: the complete ones, else the stopped ones with steps
   CellStatus status = CellStatus::complete;
   Estimate speedup, efficiency;
   Estimate test_loss, test_accuracy;  ///< the last of the runs with this cell's status

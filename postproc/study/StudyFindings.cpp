@@ -37,6 +37,7 @@ void add_computing_growth(const Study& study, const Cell& cell, Finding& finding
   constexpr double kNoticeable = 1.1;
   const auto& baseline_ranks = study.configuration(cell).baseline_ranks;
   const auto& efficiency = cell.efficiency.interval;
+  // The upper end of the interval below 1: efficiency is certainly lost.
   if (!baseline_ranks || *baseline_ranks == cell.ranks || !efficiency || efficiency->high >= 1) return;
   const double growth = compute_cost(cell) / compute_cost(*study.cell(cell.configuration, *baseline_ranks));
   if (!(growth > kNoticeable)) return;
@@ -64,6 +65,7 @@ Finding comparison_finding(const Study& study, const Cell& best, const Cell& oth
   const std::string who = fmt::format("the {}, {}", role, study.configuration(other).label);
   if (!quotient.interval) return {fmt::format("Too few values to compare it with {}.", who), {}, role};
   const Evidence evidence{{"ratio", quotient}};
+  // Stricter than whether the ratio's interval excludes 1, and what docs/report.md calls measurably larger.
   if (!significantly_different(best.rate, other.rate))
     return {fmt::format("No measurable difference from {}: their intervals overlap.", who), evidence, role};
   const std::string range = range_text(quotient, 3);
@@ -126,6 +128,7 @@ Finding limit_finding(const Study& study, const Cell& cell) {
   return out;
 }
 
+/// A straggler is found by an interval, which median_interval() has from 6 steps on.
 bool can_find_stragglers(const Study& study, const Cell& cell) {
   return std::ranges::any_of(cell.measured, [&](std::size_t run) {
     const auto& ranks = study.runs[run].rank_reports;
@@ -136,6 +139,7 @@ bool can_find_stragglers(const Study& study, const Cell& cell) {
 std::map<int, int> stragglers_of(const Cell& cell) {
   std::map<int, int> slow;
   for (const auto& [rank, repeats] : cell.stragglers)
+    // A rank that is slow in one repeat of three was disturbed; a slow device is slow in most.
     if (2 * repeats > cell.num_repeats()) slow.emplace(rank, repeats);
   return slow;
 }
@@ -203,6 +207,7 @@ Finding failures_finding(const Study& study) {
 }
 
 Finding early_stops_finding(const Study& study) {
+  // Of the runs that ended early: sorted, with repetitions.
   std::multiset<std::int64_t> steps;
   for (const RunReport& run : study.runs)
     if (run.early_stop_step) steps.insert(*run.early_stop_step);

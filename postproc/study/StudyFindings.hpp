@@ -22,7 +22,7 @@ Finding comparison_finding(const Study& study, const Cell& best, const Cell& oth
 Finding scaling_finding(const Study& study, const Cell& cell);
 /// "bottleneck": what the step of `cell` spends its time on.
 Finding limit_finding(const Study& study, const Cell& cell);
-/// "ranks": how alike the ranks of `cell` work.
+/// "ranks": whether ranks of `cell` are slower than others.
 Finding ranks_finding(const Study& study, const Cell& cell);
 /// "same_loss": whether runs that should learn the same did.
 Finding loss_finding(const Study& study, const std::vector<const Cell*>& cells);

@@ -30,12 +30,14 @@ std::string tuning_text(const TuningReport& tuning, Evidence& evidence) {
 std::string train_loss_text(const RunReport& run, Evidence& evidence) {
   const MetricSeries* loss = run.metric("train_loss");
   if (!loss || !has_curve(*loss)) return {};
+  // Single losses are noise: both ends of the smoothed curve, as the figure draws it.
   const auto curve = running_median(*loss, window_for(loss->values.size()));
   return "Training loss " + change_text({curve.front().second, curve.back().second}, evidence);
 }
 
 /// What the cell reached, by the first measure that it has; empty without any.
 std::string result_text(const Study& study, const Cell& cell, const RunReport& run, Evidence& evidence) {
+  // Scores before and after are of one run; several repeats have medians instead.
   if (cell.measured.size() == 1 && run.tuning)
     if (std::string text = tuning_text(*run.tuning, evidence); !text.empty()) return text;
   if (cell.test_accuracy.known()) {

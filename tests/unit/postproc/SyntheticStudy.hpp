@@ -25,7 +25,7 @@ struct SyntheticRun {
   double noise = 0.02;  ///< relative, uniform in [-noise, noise]
   int slow_rank = -1;   ///< computes `slow_factor` times as long
   double slow_factor = 1.1;
-  int num_scale_steps = 0;  ///< with a loss scale for that many steps, of which 2 and 27 are skipped
+  int num_scale_steps = 0;  ///< steps with a loss scale, of which 2 and 27 are skipped
   bool is_quick = false;
   std::string status = "complete";
   std::string error;
@@ -43,7 +43,7 @@ Provenance synthetic_provenance(int ranks);
 void write_run(const std::string& path, const SyntheticRun& run);
 
 /// A sweep: ddp and ddp-ds on 1, 2 and 4 ranks, three repeats each, rank 3 slow in ddp, one repeat of ddp on 4 ranks
-/// failed. Partial files are left next to `path`.
+/// failed. Partial files stay in the folder of `path`.
 void write_sweep(const std::string& path);
 
 /// A study of many axes: five image sizes, three strategies, two named cases, 1 to 8 ranks, one repeat.

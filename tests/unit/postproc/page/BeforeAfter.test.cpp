@@ -8,7 +8,7 @@
 #include "postproc/page/Page.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/reduce/ReduceTuning.hpp"
+#include "postproc/reduce/ReduceParts.hpp"
 #include "postproc/study/Collection.hpp"
 #include "runs_in_memory.hpp"
 #include "support/test_world.hpp"
@@ -20,7 +20,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Tuned for 30 steps and asked 50 questions.
+/// Tuned for 30 steps, with 50 questions.
 RunSummary tuned_summary() {
   test::SyntheticRun run;
   run.num_steps = 30;

@@ -5,7 +5,7 @@
 #include "SyntheticStudy.hpp"
 #include "base/Error.hpp"
 #include "base/Quantiles.hpp"
-#include "postproc/reduce/ReduceEvaluation.hpp"
+#include "postproc/reduce/ReduceParts.hpp"
 #include "results/MeasuredSteps.hpp"
 #include "support/test_world.hpp"
 

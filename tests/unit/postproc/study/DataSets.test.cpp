@@ -21,7 +21,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A run of a data set: `tokens` tokens a step in `seconds`, `padding` tokens computed for nothing.
+/// A run of a data set: its tokens a step in `seconds`, `padding` tokens computed for nothing.
 RunReport run_of_set(const std::string& name, double tokens, double seconds, double padding = 0) {
   RunReport run = run_of({{"case", name}, {"data.train", "data/" + name + "-*.h5"}, {"global_batch", "8"}}, 1, 1);
   run.unit = "tokens";
