@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "text/prompts/StopText.hpp"
+#include "text/prompts/StopStrings.hpp"
 #include "text/tokenizer/StreamDecoder.hpp"
 
 namespace multicard {
@@ -68,7 +68,7 @@ namespace {
 /// The answer to one prompt while its tokens arrive.
 struct GrowingText {
   StreamDecoder decoder;
-  StopText stop;
+  StopStrings stop;
   std::string text;
 
   /// What is new.
@@ -95,7 +95,7 @@ std::vector<Answer> answers(Llama& network, const Prompter& prompter, const Enco
   // and the answer is decoded once at its end.
   const bool is_watched = show || !options.stops.empty();
   std::vector<GrowingText> texts(prompts.size(),
-                                 {{prompter.tokenizer(), DecodeSpecial::skip}, StopText(options.stops), {}});
+                                 {{prompter.tokenizer(), DecodeSpecial::skip}, StopStrings(options.stops), {}});
   const std::vector<Generated> all = generate(network, ids, generating, [&](std::size_t number, std::int64_t token) {
     if (!is_watched) return true;
     GrowingText& text = texts[number];

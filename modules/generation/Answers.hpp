@@ -62,7 +62,7 @@ struct Answer {
 using ShowText = std::function<void(std::size_t, const std::string&)>;
 
 /// The answer to each of `prompts`. The network must be in Mode::evaluate. \param show each answer piece by piece; may
-/// be empty \throws UsageError as TokenSampler, StopText and generate()
+/// be empty \throws UsageError as TokenSampler, StopStrings and generate()
 std::vector<Answer> answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
                             const AnswerOptions& options, const ShowText& show = {});
 

@@ -7,30 +7,6 @@
 
 namespace multicard {
 
-/// While it lives a macro does not see what scopes opened around its call have set, only those around its definition.
-class JinjaRuntime::HiddenScopes {
- public:
-  HiddenScopes(JinjaRuntime& runtime, std::size_t num_seen)
-      : runtime_(runtime),
-        begin_(num_seen < runtime.scopes_.size() ? runtime.scopes_[num_seen] : runtime.saved_.size()),
-        end_(runtime.saved_.size()) {
-    for (std::size_t i = end_; i-- > begin_;)
-      exchange(runtime_.saved_[i]);
-  }
-  ~HiddenScopes() {
-    for (std::size_t i = begin_; i < end_; ++i)
-      exchange(runtime_.saved_[i]);
-  }
-  HiddenScopes(const HiddenScopes&) = delete;
-  HiddenScopes& operator=(const HiddenScopes&) = delete;
-
- private:
-  void exchange(Saved& saved) { std::swap(saved.value, runtime_.values_[saved.symbol]); }
-
-  JinjaRuntime& runtime_;
-  std::size_t begin_, end_;
-};
-
 JinjaArguments JinjaRuntime::arguments_of(const Expression& expression) {
   JinjaArguments arguments;
   for (std::size_t i = 1; i < expression.operands.size(); ++i)
@@ -71,16 +47,16 @@ JinjaValue JinjaRuntime::call(const JinjaCallable& callable, const JinjaArgument
 }
 
 JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaArguments& arguments) {
-  const Level level(*this);
+  const JinjaLimits::Level level(limits_);
   const JinjaNode& macro = *callable.macro;
-  const HiddenScopes hidden(*this, callable.num_scopes);
+  const JinjaScopes::Hidden hidden(scopes_, callable.num_scopes);
   const std::size_t num_parameters = macro.targets.size() - 1;
   const auto fail = [&](const char* problem) {
     throw JinjaError("the macro " + macro.targets[0].name + " is called with " + problem);
   };
   if (arguments.positional.size() > num_parameters) fail("too many arguments");
-  open_scope();
-  if (!callable.is_caller) assign(*caller_symbol_, JinjaUndefined{&macro.targets[0].name});
+  scopes_.open();
+  if (!callable.is_caller) scopes_.set(*caller_symbol_, JinjaUndefined{&macro.targets[0].name});
   for (std::size_t i = 0; i < num_parameters; ++i) {
     const Node::Target& parameter = macro.targets[i + 1];
     const JinjaValue* given = i < arguments.positional.size() ? &arguments.positional[i] : nullptr;
@@ -90,28 +66,29 @@ JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaAr
       given = &value;
     }
     if (given) {
-      assign(parameter.symbol, *given);
+      scopes_.set(parameter.symbol, *given);
     } else {
-      assign(parameter.symbol, macro.more[i] ? value_of(*macro.more[i]) : JinjaValue(JinjaUndefined{&parameter.name}));
+      scopes_.set(parameter.symbol,
+                  macro.more[i] ? value_of(*macro.more[i]) : JinjaValue(JinjaUndefined{&parameter.name}));
     }
   }
   for (const auto& [name, value] : arguments.named) {
     const bool is_parameter = std::any_of(macro.targets.begin() + 1, macro.targets.end(),
                                           [&, &called = name](const auto& target) { return target.name == called; });
     if (!is_parameter && name != "caller") fail("an unknown keyword argument");
-    if (!is_parameter) assign(*caller_symbol_, value);
+    if (!is_parameter) scopes_.set(*caller_symbol_, value);
   }
   std::string text = captured([&] { render(*macro.children[0]); });
-  close_scope();
+  scopes_.close();
   return text;
 }
 
 /// What a recursive loop writes for other values.
 JinjaValue JinjaRuntime::call_loop(const JinjaLoop& loop, const JinjaArguments& arguments) {
-  const Level level(*this);
+  const JinjaLimits::Level level(limits_);
   const auto bound = arguments.bind("loop", {"iterable"});
   if (!loop.recursive || !bound[0]) throw JinjaError("a loop is called that is not recursive, or without values");
-  const HiddenScopes hidden(*this, loop.num_scopes);
+  const JinjaScopes::Hidden hidden(scopes_, loop.num_scopes);
   return captured(
       [&] { render_items(*loop.recursive, chosen_items(*loop.recursive, *bound[0]), loop.num_around + 1); });
 }

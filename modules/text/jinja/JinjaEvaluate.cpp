@@ -40,12 +40,12 @@ JinjaValue JinjaRuntime::value_of(const Expression& expression) {
     case Kind::literal:
       return expression.value;
     case Kind::name:
-      return values_[expression.symbol];
+      return scopes_[expression.symbol];
     default:
       break;
   }
-  const Level level(*this);
-  step();
+  const JinjaLimits::Level level(limits_);
+  limits_.step();
   return computed(expression);
 }
 

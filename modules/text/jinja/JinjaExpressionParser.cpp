@@ -147,7 +147,7 @@ Pointer JinjaExpressionParser::power() {
   return left;
 }
 
-Pointer JinjaExpressionParser::unary(bool with_filters) {
+Pointer JinjaExpressionParser::unary(bool takes_filters) {
   const Nesting nesting(depth_);
   Pointer value;
   if (stream_.take_symbol("-")) {
@@ -158,7 +158,7 @@ Pointer JinjaExpressionParser::unary(bool with_filters) {
     value = primary();
   }
   value = postfix(std::move(value));
-  return with_filters ? filters_and_tests(std::move(value)) : std::move(value);
+  return takes_filters ? filters_and_tests(std::move(value)) : std::move(value);
 }
 
 }  // namespace multicard

@@ -118,7 +118,7 @@ JinjaValue round_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArgum
   if (!value.is_number()) throw JinjaError(std::string("round of a ") + value.type_name());
   if (method == "common" && value.is_integer() && precision >= 0) return value.integer();
   if (method == "common" && !value.is_integer() && precision > 0) {
-    char buffer[400];  // the nearest decimal number with so many digits, as Python finds it
+    char buffer[400];  // Python rounds to the nearest decimal number, not by scaling
     const auto end = std::to_chars(buffer, buffer + sizeof buffer, value.real(), std::chars_format::fixed,
                                    static_cast<int>(std::min<std::int64_t>(precision, 60)));
     return *read_real({buffer, static_cast<std::size_t>(end.ptr - buffer)});
@@ -154,13 +154,13 @@ JinjaValue indent_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
   const std::string* given = bound[0] ? bound[0]->string() : nullptr;
   const std::int64_t width = given ? 0 : std::clamp<std::int64_t>(integer_or(bound[0], 4), 0, 10000);
   const std::string margin = given ? *given : std::string(static_cast<std::size_t>(width), ' ');
-  const bool with_blank = bound[2] && bound[2]->is_true();
+  const bool indents_blank = bound[2] && bound[2]->is_true();
   const std::string text = string_of(value) + "\n";
   const std::vector<std::string_view> lines = python_lines(text);
   runtime.spend(lines.size() * margin.size());
   std::string result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool is_indented = i == 0 ? bound[1] && bound[1]->is_true() : with_blank || !lines[i].empty();
+    const bool is_indented = i == 0 ? bound[1] && bound[1]->is_true() : indents_blank || !lines[i].empty();
     if (i > 0) result += '\n';
     if (is_indented) result += margin;
     result += lines[i];

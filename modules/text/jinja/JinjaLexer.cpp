@@ -125,7 +125,7 @@ class Lexer {
     return begins_line && python_strip(text.substr(line)).empty() ? text.substr(0, line) : text;
   }
 
-  /// Behind the end of a tag, which may take white space with it.
+  /// Moves past a tag and the white space that it removes: all with "-", one newline after a block (trim_blocks).
   void end_tag(std::size_t end, char mark, bool trims_line) {
     advance(end);
     std::size_t to = at_;

@@ -118,7 +118,7 @@ Pointer JinjaExpressionParser::subscript(Pointer value) {
   return slice;
 }
 
-/// As far as filters and tests are written behind one another.
+/// Any number of filters, tests and calls in a row.
 Pointer JinjaExpressionParser::filters_and_tests(Pointer value) {
   for (;;) {
     if (stream_.is_symbol("|")) {

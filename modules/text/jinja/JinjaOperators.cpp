@@ -38,7 +38,7 @@ const char* symbol_of(JinjaOperator operation) {
   throw JinjaError(std::string(a.type_name()) + " " + symbol_of(operation) + " " + b.type_name());
 }
 
-/// `result` is read after the operation, whatever the order in which the arguments are evaluated.
+/// `result` is a reference because C++ may evaluate it before the operation that sets it.
 std::int64_t checked(bool overflows, const std::int64_t& result) {
   if (overflows) throw JinjaError("a number is too large");
   return result;

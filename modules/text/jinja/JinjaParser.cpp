@@ -158,7 +158,7 @@ class Parser {
     return node;
   }
 
-  /// Parameters in parentheses, with their defaults, behind what `node` has of them.
+  /// Parameters in parentheses, with their defaults, which are appended to those of `node`.
   void parameters(Node& node) {
     stream_.expect_symbol("(");
     const std::size_t num_before = node.targets.size();

@@ -16,6 +16,13 @@ std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view n
   return symbol ? std::optional(*symbol) : std::nullopt;
 }
 
+std::size_t weight_of(const JinjaTemplate::Variables& variables) {
+  std::size_t weight = 0;
+  for (const auto& [name, value] : variables)
+    weight += value.weight();
+  return weight;
+}
+
 }  // namespace
 
 JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work)
@@ -23,36 +30,21 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
       loop_symbol_(found(program.symbols, "loop")),
       caller_symbol_(found(program.symbols, "caller")),
       body_symbol_(found(program.symbols, kBody)),
+      limits_(weight_of(variables)),
       work_(work) {
   for (const std::string* name : program.symbols.names()) {
     const JinjaFunction global = find_jinja_global(*name);
-    values_.push_back(global ? JinjaValue(std::make_shared<const JinjaCallable>(JinjaCallable{global}))
-                             : JinjaValue(JinjaUndefined{name}));
+    scopes_.add(global ? JinjaValue(std::make_shared<const JinjaCallable>(JinjaCallable{global}))
+                       : JinjaValue(JinjaUndefined{name}));
   }
-  depths_.resize(values_.size());
-  std::size_t weight = 0;
-  for (const auto& [name, value] : variables) {
-    weight += value.weight();
-    if (const std::size_t* symbol = program.symbols.find(name)) values_[*symbol] = value;
-  }
-  most_steps_ = (std::size_t{1} << 20) + 16 * weight;
-  most_spent_ = (std::size_t{128} << 20) + 64 * weight;
-  longest_ = (std::size_t{16} << 20) + 16 * weight;
+  for (const auto& [name, value] : variables)
+    if (const std::size_t* symbol = program.symbols.find(name)) scopes_.set(*symbol, value);
 }
 
 JinjaOutput JinjaRuntime::run() {
   render(*program_.root);
   work_ += output_.text.size() / 512;
   return std::move(output_);
-}
-
-void JinjaRuntime::step() {
-  if (++num_steps_ > most_steps_) throw JinjaError("the template takes too many steps");
-}
-
-void JinjaRuntime::spend(std::size_t bytes) {
-  spent_ += bytes;
-  if (spent_ > most_spent_) throw JinjaError("the template makes values that are too large");
 }
 
 void JinjaRuntime::spend_on(const JinjaValue& value) {
@@ -64,12 +56,12 @@ void JinjaRuntime::spend_on(const JinjaValue& value) {
 
 void JinjaRuntime::put(std::string_view text) {
   output_.text += text;
-  if (output_.text.size() > longest_) throw JinjaError("the rendered text is too long");
+  limits_.require_length(output_.text.size());
 }
 
 JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
-  const Level level(*this);
-  step();
+  const JinjaLimits::Level level(limits_);
+  limits_.step();
   switch (node.kind) {
     case Node::Kind::sequence:
       return render_children(node);
@@ -139,11 +131,11 @@ JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::share
 JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& loop) {
   const JinjaValue& item = loop.items->items[loop.index];
   const std::size_t begin = output_.text.size();
-  open_scope();
-  assign(*loop_symbol_, &loop);
+  scopes_.open();
+  scopes_.set(*loop_symbol_, &loop);
   bind(node.targets, item);
   const Flow flow = render(*node.children[0]);
-  close_scope();
+  scopes_.close();
   const std::size_t end = output_.text.size();
   if (num_captures_ == 0 && end > begin && item.dict()) output_.passes.push_back({item.dict(), {begin, end}});
   return flow;
@@ -155,10 +147,10 @@ std::shared_ptr<const JinjaList> JinjaRuntime::chosen_items(const Node& node, co
   if (node.more.empty()) return all;
   std::vector<JinjaValue> chosen;
   for (const JinjaValue& item : all->items) {
-    open_scope();
+    scopes_.open();
     bind(node.targets, item);
     if (value_of(*node.more[0]).is_true()) chosen.push_back(item);
-    close_scope();
+    scopes_.close();
   }
   return make_jinja_list(std::move(chosen)).shared_list();
 }
@@ -172,36 +164,20 @@ void JinjaRuntime::bind(const std::vector<Node::Target>& targets, const JinjaVal
 }
 
 void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
-  if (target.member.empty()) return assign(target.symbol, std::move(value));
-  JinjaNamespace* members = values_[target.symbol].name_space();
+  if (target.member.empty()) return scopes_.set(target.symbol, std::move(value));
+  JinjaNamespace* members = scopes_[target.symbol].name_space();
   if (!members) throw JinjaError(target.name + " is not a namespace");
   if (target.member.starts_with('_')) throw JinjaError("a namespace cannot have the member " + target.member);
   spend(64);
   members->set(target.member, std::move(value));
 }
 
-void JinjaRuntime::assign(std::size_t symbol, JinjaValue value) {
-  if (depths_[symbol] < scopes_.size()) {
-    saved_.push_back({symbol, std::move(values_[symbol]), depths_[symbol]});
-    depths_[symbol] = scopes_.size();
-  }
-  values_[symbol] = std::move(value);
-}
-
-void JinjaRuntime::close_scope() {
-  for (const std::size_t begin = scopes_.back(); saved_.size() > begin; saved_.pop_back()) {
-    values_[saved_.back().symbol] = std::move(saved_.back().value);
-    depths_[saved_.back().symbol] = saved_.back().depth;
-  }
-  scopes_.pop_back();
-}
-
 /// A text after the filters of a block.
 JinjaValue JinjaRuntime::filtered(const Expression& filters, std::string text) {
-  open_scope();
-  assign(*body_symbol_, std::move(text));
+  scopes_.open();
+  scopes_.set(*body_symbol_, std::move(text));
   JinjaValue value = value_of(filters);
-  close_scope();
+  scopes_.close();
   return value;
 }
 
@@ -218,19 +194,19 @@ JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
   std::vector<JinjaValue> values;
   for (const auto& expression : node.more)
     values.push_back(value_of(*expression));
-  open_scope();
+  scopes_.open();
   for (std::size_t i = 0; i < values.size(); ++i)
     assign(node.targets[i], std::move(values[i]));
   const Flow flow = render(*node.children[0]);
-  close_scope();
+  scopes_.close();
   return flow;
 }
 
 JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   const std::size_t begin = output_.text.size();
-  open_scope();
+  scopes_.open();
   const Flow flow = render(*node.children[0]);
-  close_scope();
+  scopes_.close();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
   } else {  // an empty block too, as by transformers

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/jinja/JinjaLimits.hpp"
+#include "text/jinja/JinjaScopes.hpp"
 #include "text/jinja/JinjaSyntax.hpp"
 
 namespace multicard {
@@ -17,7 +19,7 @@ class JinjaRuntime {
  public:
   /// \param work the steps that were taken are added to it in the end
   JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work);
-  ~JinjaRuntime() { work_ += num_steps_ + spent_ / 512; }  // bytes that take as long as a step
+  ~JinjaRuntime() { work_ += limits_.work(); }
   JinjaRuntime(const JinjaRuntime&) = delete;
   JinjaRuntime& operator=(const JinjaRuntime&) = delete;
 
@@ -26,7 +28,7 @@ class JinjaRuntime {
   /// \name For filters, tests and functions
   /// @{
   /// Counts memory that values take and time in proportion to it. \throws JinjaError when it is too much
-  void spend(std::size_t bytes);
+  void spend(std::size_t bytes) { limits_.spend(bytes); }
   /// The same for what a value holds itself.
   void spend_on(const JinjaValue& value);
   std::string text_of(const JinjaValue& value);
@@ -48,31 +50,7 @@ class JinjaRuntime {
   using Expression = JinjaExpression;
   using Node = JinjaNode;
   enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
-  class HiddenScopes;
 
-  /// Bounds the recursion of a rendering.
-  class Level {
-   public:
-    explicit Level(JinjaRuntime& runtime) : runtime_(runtime) {
-      constexpr int kDeepest = 1500;
-      if (++runtime_.num_levels_ > kDeepest) throw JinjaError("the template calls itself too deeply");
-    }
-    ~Level() { --runtime_.num_levels_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    JinjaRuntime& runtime_;
-  };
-
-  /// What a variable was outside a scope, and in which scope it had been set last.
-  struct Saved {
-    std::size_t symbol;
-    JinjaValue value;
-    std::size_t depth;
-  };
-
-  void step();
   void put(std::string_view text);
 
   // Statements (JinjaRuntime.cpp)
@@ -84,9 +62,6 @@ class JinjaRuntime {
   std::shared_ptr<const JinjaList> chosen_items(const Node& node, const JinjaValue& value);
   void bind(const std::vector<Node::Target>& targets, const JinjaValue& value);
   void assign(const Node::Target& target, JinjaValue value);
-  void assign(std::size_t symbol, JinjaValue value);
-  void open_scope() { scopes_.push_back(saved_.size()); }
-  void close_scope();
   template <class Body>
   std::string captured(Body&& body);
   JinjaValue filtered(const Expression& filters, std::string text);
@@ -114,19 +89,14 @@ class JinjaRuntime {
   JinjaValue joined(JinjaValue left, const JinjaValue& right);
 
   const JinjaProgram& program_;
-  std::vector<JinjaValue> values_;   ///< by symbol
-  std::vector<std::size_t> depths_;  ///< by symbol: the number of scopes that were open when it was set last
-  std::vector<Saved> saved_;         ///< what scopes restore when they close
-  std::vector<std::size_t> scopes_;  ///< the open ones: where their part of saved_ begins
+  JinjaScopes scopes_;
   std::deque<JinjaNamespace> namespaces_;
   std::deque<JinjaLoop> loops_;
   std::optional<std::size_t> loop_symbol_, caller_symbol_, body_symbol_;
 
   JinjaOutput output_;
-  int num_captures_ = 0, num_levels_ = 0;
-  std::size_t num_steps_ = 0, spent_ = 0;
-  std::size_t most_steps_, most_spent_, longest_;
-
+  int num_captures_ = 0;  ///< around what is written now: it does not go to the text directly
+  JinjaLimits limits_;
   std::size_t& work_;
 };
 
@@ -135,9 +105,9 @@ template <class Body>
 std::string JinjaRuntime::captured(Body&& body) {
   std::string outer = std::exchange(output_.text, {});
   ++num_captures_;
-  open_scope();
+  scopes_.open();
   body();
-  close_scope();
+  scopes_.close();
   --num_captures_;
   std::string text = std::exchange(output_.text, std::move(outer));
   spend(text.size());

@@ -52,7 +52,7 @@ class JinjaExpressionParser {
   /// An expression, or a tuple without parentheses. `condition`: whether it may be an inline if.
   JinjaExpression::Pointer tuple(Condition condition = Condition::allowed);
   JinjaExpression::Pointer expression();
-  /// The filters that follow behind `value`.
+  /// The filters that follow `value`.
   JinjaExpression::Pointer filters(JinjaExpression::Pointer value);
   /// A filter with its arguments, without "|".
   JinjaExpression::Pointer filter(JinjaExpression::Pointer value);
@@ -70,7 +70,7 @@ class JinjaExpressionParser {
   Pointer concatenation();
   Pointer product();
   Pointer power();
-  Pointer unary(bool with_filters);
+  Pointer unary(bool takes_filters);
   Pointer primary();
   Pointer postfix(Pointer value);
   Pointer subscript(Pointer value);

@@ -93,7 +93,7 @@ const char* JinjaValue::type_name() const {
 bool JinjaValue::append_in_place(std::string_view more) {
   auto* held = std::get_if<String>(&value_);
   if (!held || held->use_count() != 1) return false;
-  const_cast<std::string&>(**held).append(more);  // nobody else sees it change
+  const_cast<std::string&>(**held).append(more);  // no other value shares it
   return true;
 }
 

@@ -24,7 +24,7 @@ struct JinjaLoop;
 struct JinjaCallable;
 struct JinjaNode;
 
-/// What a name means that nobody has set, or an element that is not there.
+/// The value of a name that is not set, or of a missing member.
 struct JinjaUndefined {
   const std::string* name = nullptr;  ///< in the template's syntax tree
 };
@@ -87,7 +87,7 @@ class JinjaValue {
   int depth() const;
   /// "list", "str" and so on, for messages.
   const char* type_name() const;
-  /// Appends to a string that nobody else holds, in place. \returns false where that is not the case
+  /// Appends in place to a string that no other value shares. \returns false where one does
   bool append_in_place(std::string_view more);
 
  private:

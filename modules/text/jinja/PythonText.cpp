@@ -14,17 +14,6 @@ namespace multicard {
 
 namespace {
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
-}
-
-std::size_t begin_of_last(std::string_view text) {
-  std::size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80)
-    --at;
-  return at;
-}
-
 template <class Predicate>
 std::string_view stripped(std::string_view text, PythonEnds ends, Predicate&& goes) {
   while (ends != PythonEnds::right && !text.empty()) {
@@ -33,7 +22,7 @@ std::string_view stripped(std::string_view text, PythonEnds ends, Predicate&& go
     text.remove_prefix(next);
   }
   while (ends != PythonEnds::left && !text.empty()) {
-    const std::size_t last = begin_of_last(text);
+    const std::size_t last = begin_of_last_character(text);
     std::size_t at = last;
     if (!goes(next_character(text, at))) break;
     text.remove_suffix(text.size() - last);
@@ -52,7 +41,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
     if (from == PythonEnds::right) {
       std::size_t begin = text.size();
       while (begin > 0) {
-        const std::size_t last = begin_of_last(text.substr(0, begin));
+        const std::size_t last = begin_of_last_character(text.substr(0, begin));
         std::size_t at = last;
         if (is_python_space(next_character(text, at))) break;
         begin = last;

@@ -10,8 +10,8 @@ namespace multicard {
 /// Whether numbers of a date are filled up with zeros or spaces.
 enum class Padding { yes, no };
 
-/// A day. That of the default constructor is the one that Llama's templates write where nobody tells them another: not
-/// the current one, so that equal input gives equal tokens.
+/// A day. The default is the one that Llama's templates write where their caller passes none: not the current one, so
+/// that equal input gives equal tokens.
 class TemplateDate {
  public:
   TemplateDate() = default;

@@ -72,11 +72,11 @@ void ChatTemplate::find_turn_ends() {
     const std::string two = prepare({std::span(messages).first(2)}, Turn::closed).text();
     const std::string three = prepare({std::span(messages)}, Turn::closed).text();
     // The text of `whole` between two others, nothing where they do not follow each other.
-    const auto between = [](std::string_view whole, std::string_view before, std::string_view behind) {
+    const auto between = [](std::string_view whole, std::string_view before, std::string_view after) {
       const std::size_t at = before.empty() ? 0 : whole.find(before);
       if (at == std::string_view::npos) return std::string_view();
       const std::string_view rest = whole.substr(at + before.size());
-      const std::size_t end = behind.empty() ? rest.size() : rest.find(behind);
+      const std::size_t end = after.empty() ? rest.size() : rest.find(after);
       return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
     };
     const std::string_view beginning = between(three, "", question), first = between(three, question, answer);

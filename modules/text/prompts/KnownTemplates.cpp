@@ -4,7 +4,7 @@ namespace multicard {
 
 namespace {
 
-/// The prompts of Stanford Alpaca. Answers are all they write behind the header; `default_system` comes first where a
+/// The prompts of Stanford Alpaca. `default_system` comes first where a
 /// conversation has no system message.
 constexpr const char* kAlpaca = R"jinja(
 {%- set has_system = messages and messages[0].role == 'system' %}

@@ -23,11 +23,11 @@ struct Message {
   std::string content;
   std::string fields = {};      ///< further members (tool_calls, name, reasoning_content, ...), a JSON object
   std::string given_role = {};  ///< as the data set spells it, where that differs
-  bool has_content = true;      ///< false: none was given, as beside tool calls
+  bool has_content = true;      ///< false: none was given, as with tool calls
   bool is_trained = true;       ///< if it is an answer
 };
 
-/// A conversation and what a chat template may want to know beside it.
+/// A conversation and what else chat templates read.
 struct Prompt {
   std::span<const Message> messages;
   std::string_view tools = {};      ///< JSON; empty: none

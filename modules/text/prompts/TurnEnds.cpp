@@ -34,7 +34,7 @@ std::string_view common_whole(std::string_view last, std::string_view inner) {
 /// Whether `marker`, at the beginning of `inner`, is that of the next question rather than the answer's end.
 bool is_header(std::string_view marker, std::string_view inner, const TurnTexts& texts) {
   const std::string_view beginning = python_strip(texts.beginning), first = leading_marker(beginning);
-  if (beginning.starts_with(marker) || beginning.substr(first.size()).starts_with(marker)) return true;  // behind a BOS
+  if (beginning.starts_with(marker) || beginning.substr(first.size()).starts_with(marker)) return true;  // after a BOS
   return texts.beginning.ends_with(inner) && !python_strip(texts.question).starts_with(marker);
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-/// \file What a chat template writes behind an answer.
+/// \file The markers with which a chat template ends answers.
 
 #include <string>
 #include <string_view>
 
 namespace multicard {
 
-/// The markers that end answers, without white space around them; empty where there is none, or none can be told.
+/// The markers that end answers, without white space around them; empty where there is none, or where it is unclear.
 /// Most templates have one; some (gpt-oss) end the last answer of a conversation in another way than those before.
 struct TurnEnds {
   std::string last;   ///< of the answer at the end of a conversation
@@ -17,11 +17,11 @@ struct TurnEnds {
 struct TurnTexts {
   std::string_view beginning;  ///< before the first question
   std::string_view question;   ///< between a question and its answer
-  std::string_view last;       ///< behind an answer at the end
+  std::string_view last;       ///< after an answer at the end
   std::string_view inner;      ///< between an answer and the next question
 };
 
-/// The markers, each whole: two that merely begin alike, as "<|end|>" and "<|return|>" do, end where their brackets
+/// The markers, each whole: two that only begin alike, as "<|end|>" and "<|return|>" do, end where their brackets
 /// close. `eos` is the text of the EOS, perhaps empty.
 TurnEnds find_turn_ends(const TurnTexts& texts, std::string_view eos);
 

@@ -58,7 +58,7 @@ PCRE2_SPTR units(std::string_view text) {
   return text.data() == nullptr ? &kNothing : reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
-/// Blocks of 64 characters, which UTF-8 tells apart by all bytes but the last, that hold a disputed one.
+/// Which blocks of 64 characters hold a disputed one: the last byte of UTF-8 selects a character of such a block.
 std::vector<bool> disputed_blocks() {
   std::vector<bool> blocks((CodePointSet::kLast >> 6) + 1);
   for (const CodePointSet::Range& range : disputed_characters().ranges())
@@ -182,7 +182,7 @@ std::optional<Regex::Match> Regex::find(const Program& program, std::string_view
     result = pcre2_match(program.code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch.data,
                          scratch.context);
   if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  if (result < 0) throw DataError(quoted(code_->use, code_->pattern) + " gives up on a text", error_text(result));
+  if (result < 0) throw DataError(quoted(code_->use, code_->pattern) + " exceeds the match limit", error_text(result));
   const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(scratch.data);
   return Match{offsets[0], offsets[1]};
 }

@@ -13,14 +13,14 @@
 namespace multicard {
 
 /// The members of a set that are what Rust's regex crate takes for \w: alphabetic characters, marks, digits,
-/// connectors, joiners. The tokenizers library uses that crate beside Oniguruma, whose \w is another.
+/// connectors, joiners. The tokenizers library uses both that crate and Oniguruma, whose \w differs.
 constexpr const char* kRustWordCharacters = "[:word:]\\x{200C}\\x{200D}";
 
-/// What a pattern is for: how errors name it, and how many steps a match may take at least, before it gives up.
+/// What a pattern is for: how errors name it, and the number of steps that a match may always take.
 struct RegexUse {
   std::string what = "the tokenizer's pattern";
   std::uint64_t num_steps = 10'000'000;
-  std::string shown = {};  ///< instead of the pattern, where that is more than somebody wrote
+  std::string shown = {};  ///< in place of a pattern that was generated
 };
 
 /// A compiled pattern. Immutable: any number of threads may use one.
@@ -30,7 +30,7 @@ class Regex {
     std::size_t begin, end;
   };
 
-  /// Matches what the tokenizers library's Oniguruma matches, whatever PCRE2 is installed. A pattern that is wrong, or
+  /// Matches what the tokenizers library's Oniguruma matches, with any version of PCRE2. A pattern that is wrong, or
   /// that cannot be translated, is a DataError naming it.
   explicit Regex(const std::string& pattern);
   /// One in PCRE2's own syntax that matches a whole text or nothing.

@@ -120,7 +120,7 @@ class MembersParser {
   MembersParser(RegexCursor& cursor, int depth) : cursor_(cursor), depth_(depth) {}
 
   CodePointSet parse(bool begins_set) {
-    if (begins_set && cursor_.peek() == ']') {  // right behind the opening bracket it is a member
+    if (begins_set && cursor_.peek() == ']') {  // right after the opening bracket it is a member
       if (depth_ > 0) cursor_.refuse("a set inside a set begins with ]");
       character();
     }
@@ -142,10 +142,10 @@ class MembersParser {
     if (std::optional<CodePointSet> set = posix_class(cursor_)) return set;
     if (cursor_.take("[")) return parse_set(cursor_, depth_ + 1).set();
     if (cursor_.peek() != '\\') return std::nullopt;
-    RegexCursor behind = cursor_;
-    behind.skip(1);
-    std::optional<CodePointSet> set = behind.class_escape(ClassPlace::inside_set);
-    if (set) cursor_ = behind;
+    RegexCursor ahead = cursor_;
+    ahead.skip(1);
+    std::optional<CodePointSet> set = ahead.class_escape(ClassPlace::inside_set);
+    if (set) cursor_ = ahead;
     return set;
   }
 

@@ -16,7 +16,7 @@ class RegexCursor {
   RegexCursor(std::string_view pattern, std::string refusal) : pattern_(pattern), refusal_(std::move(refusal)) {}
 
   bool at_end() const { return at_ == pattern_.size(); }
-  /// The byte `distance` further; 0 behind the end.
+  /// The byte `distance` further; 0 past the end.
   char peek(std::size_t distance = 0) const {
     return at_ + distance < pattern_.size() ? pattern_[at_ + distance] : '\0';
   }
@@ -31,7 +31,7 @@ class RegexCursor {
   std::string_view until(std::string_view end);
   [[noreturn]] void refuse(const std::string& why) const;
 
-  /// \name Behind a backslash
+  /// \name After a backslash
   /// @{
   /// The class of \w \s \d \h \p{} and their negations; nothing for anything else.
   std::optional<CodePointSet> class_escape(ClassPlace place);
@@ -47,7 +47,7 @@ class RegexCursor {
   std::size_t at_ = 0;
 };
 
-/// A set in brackets, from behind its opening bracket to behind the closing one. `negated` tells the outermost ^, which
+/// A set in brackets, from after its opening bracket through the closing one. `negated`: the outermost ^, which
 /// is not applied to the members.
 struct ParsedSet {
   CodePointSet members;

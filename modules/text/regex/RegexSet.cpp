@@ -12,6 +12,7 @@
 #include <pcre2.h>
 
 #include "base/Utf8.hpp"
+#include "text/unicode/Unicode.hpp"
 #include "text/unicode/UnicodeClasses.hpp"
 
 namespace multicard {
@@ -62,9 +63,7 @@ std::vector<Category> ask_for_categories() {
                                                  PCRE2_NO_UTF_CHECK, match, nullptr)) > 0;
        from = offsets[1]) {
     if (group == 1) continue;  // of no category that is of use
-    std::size_t begin = offsets[0], last = offsets[1] - 1;
-    while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80)
-      --last;
+    std::size_t begin = offsets[0], last = begin_of_last_character(std::string_view(text).substr(0, offsets[1]));
     ranges[static_cast<std::size_t>(group) - 2].push_back({next_character(text, begin), next_character(text, last)});
   }
   pcre2_match_data_free(match);

@@ -18,7 +18,7 @@ struct RegexOptions {
 std::string any_spelling(char32_t character, const RegexOptions& options);
 /// A row of characters, which is matched as a whole: "ss" also by a sharp s.
 std::string spelt_row(const std::u32string& characters, const RegexOptions& options);
-/// The longer spellings of a set's members, as alternatives behind it.
+/// The longer spellings of a set's members, as alternatives after it.
 std::string longer_spellings(const CodePointSet& members, const RegexOptions& options);
 
 }  // namespace multicard

@@ -70,13 +70,13 @@ class Translation {
   std::optional<char32_t> literal_character() {
     const char first = cursor_.peek();
     if (first == '\\') {
-      RegexCursor behind = cursor_;
-      behind.skip(1);
-      if (std::string_view("wWsSdDhHbBAzZRNO").find(behind.peek()) != std::string_view::npos && behind.peek() != '\0')
+      RegexCursor ahead = cursor_;
+      ahead.skip(1);
+      if (std::string_view("wWsSdDhHbBAzZRNO").find(ahead.peek()) != std::string_view::npos && ahead.peek() != '\0')
         return std::nullopt;
-      if ((behind.peek() == 'p' || behind.peek() == 'P') && behind.peek(1) == '{') return std::nullopt;
-      const char32_t character = behind.character_escape();
-      cursor_ = behind;
+      if ((ahead.peek() == 'p' || ahead.peek() == 'P') && ahead.peek(1) == '{') return std::nullopt;
+      const char32_t character = ahead.character_escape();
+      cursor_ = ahead;
       return character;
     }
     if (std::string_view("^$.|()[*+?").find(first) != std::string_view::npos && first != '\0') return std::nullopt;
@@ -92,11 +92,11 @@ class Translation {
   /// (?i) and the like; the group (?i: is none of these.
   std::optional<Options> option_group(const Options& options) {
     if (!cursor_.starts_with("(?")) return std::nullopt;
-    RegexCursor behind = cursor_;
-    behind.skip(2);
-    const std::optional<Options> changed = changed_options(behind, options);
-    if (!changed || !behind.take(")")) return std::nullopt;
-    cursor_ = behind;
+    RegexCursor ahead = cursor_;
+    ahead.skip(2);
+    const std::optional<Options> changed = changed_options(ahead, options);
+    if (!changed || !ahead.take(")")) return std::nullopt;
+    cursor_ = ahead;
     return changed;
   }
 

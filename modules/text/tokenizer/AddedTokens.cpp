@@ -4,17 +4,11 @@
 
 #include "base/Utf8.hpp"
 #include "text/regex/Regex.hpp"
+#include "text/unicode/Unicode.hpp"
 
 namespace multicard {
 
 namespace {
-
-std::size_t begin_of_last_character(std::string_view text) {
-  std::size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80)
-    --at;
-  return at;
-}
 
 bool is_word_character(std::string_view character) {
   static const Regex pattern(std::string("^[") + kRustWordCharacters + "]");

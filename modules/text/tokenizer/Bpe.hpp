@@ -20,7 +20,7 @@ enum class WordUnit { bytes, characters };
 
 struct BpeOptions {
   WordUnit unit = WordUnit::bytes;
-  bool ignore_merges = false;           ///< a word that is a token stays whole whatever the merges say
+  bool ignore_merges = false;           ///< a word that is a token is not merged from its characters
   bool byte_fallback = false;           ///< unknown characters become tokens like <0x0A>, if all of theirs are there
   bool fuse_unknown = false;            ///< unknown characters in a row become one unknown token
   std::optional<TokenId> unknown = {};  ///< else unknown characters vanish

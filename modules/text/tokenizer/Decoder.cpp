@@ -20,15 +20,6 @@ namespace {
 
 using Tokens = Decoder::Tokens;
 
-/// The byte of a token like <0x0A>.
-std::optional<char> fallback_byte(const std::string& token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
-  std::uint8_t byte = 0;
-  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
-  if (error != std::errc() || end != token.data() + 5) return std::nullopt;
-  return static_cast<char>(byte);
-}
-
 /// Bytes in a row become a text; if they are none, each becomes U+FFFD.
 Tokens joined_bytes(const Tokens& tokens, const TextRoom&) {
   Tokens result;
@@ -159,6 +150,14 @@ Decoder::Step Decoder::make_step(const nlohmann::json& description, const std::s
       return tokens;
     };
   throw DataError(fmt::format("the decoder {} is not supported", type));
+}
+
+std::optional<char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+  std::uint8_t byte = 0;
+  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+  if (error != std::errc() || end != token.data() + 5) return std::nullopt;
+  return static_cast<char>(byte);
 }
 
 std::string bytes_of_token(std::string_view token) {

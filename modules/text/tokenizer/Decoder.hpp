@@ -2,7 +2,9 @@
 /// \file Putting the texts of tokens together.
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -32,6 +34,9 @@ class Decoder {
   std::vector<Step> steps_;
   bool is_byte_level_ = false;
 };
+
+/// The byte of a token like <0x0A>.
+std::optional<char> fallback_byte(std::string_view token);
 
 /// What a byte-level decoder makes of one token: the bytes for which its characters stand, or the token itself if it
 /// has other characters.

@@ -1,4 +1,4 @@
-// What the files beside a tokenizer say about its first and last tokens.
+// First and last tokens of texts, from the other files of a model folder.
 
 #include <algorithm>
 #include <filesystem>

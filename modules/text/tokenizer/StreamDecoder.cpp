@@ -6,7 +6,7 @@ StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, DecodeS
     : tokenizer_(std::move(tokenizer)), special_(special) {}
 
 // Decoding is not additive: how a token begins can depend on the one before it (a leading space is left out). So the
-// window always begins with tokens whose text has been given out, and what is new is the difference.
+// window always begins with tokens whose text has been returned, and what is new is the difference.
 std::string StreamDecoder::next(TokenId id) {
   window_.push_back(id);
   const std::string text = tokenizer_->decode(window_, special_);

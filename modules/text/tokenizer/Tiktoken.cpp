@@ -55,7 +55,7 @@ void add_line(Vocabulary& tokens, std::string_view line, std::size_t number) {
   const auto [stop, error] = std::from_chars(line.data() + std::min(space, line.size() - 1) + 1, end, rank);
   if (space == std::string_view::npos || !token || error != std::errc() || stop != end)
     throw DataError(fmt::format("line {} is not a token in base64 and its rank", number), "",
-                    "A sentencepiece model cannot be read: put the model's tokenizer.json beside it.");
+                    "A sentencepiece model cannot be read: put the model's tokenizer.json in the same folder.");
   if (rank > Vocabulary::kLargestId || !tokens.add(*token, rank))
     throw DataError(fmt::format("line {} repeats a token or a rank, or has one out of range", number));
 }

@@ -1,7 +1,6 @@
 #include "text/tokenizer/TokenAlignment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <unordered_map>
 
@@ -13,7 +12,7 @@ constexpr std::string_view kSpaceMark = "\u2581";
 
 /// An empty token overlaps a range that it stands within.
 bool overlaps(const TextRange& token, std::span<const TextRange> ranges) {
-  const auto range = first_behind(ranges, token.begin);
+  const auto range = first_after(ranges, token.begin);
   return range != ranges.end() && range->begin < std::max(token.begin, token.end);
 }
 
@@ -22,7 +21,7 @@ class TokenSearch {
  public:
   explicit TokenSearch(std::string_view text) : text_(text) {}
 
-  /// Where the token stands next at `at` or behind it; `at` never decreases.
+  /// The token's first place from `at` on; `at` never decreases.
   std::size_t next(TokenId id, std::string_view token, std::size_t at) {
     const auto [place, is_new] = places_.try_emplace(id, 0);
     if (is_new || place->second < at) place->second = text_.find(token, at);
@@ -41,12 +40,10 @@ class Surface {
     const Vocabulary& words = parts.bpe.vocabulary();
     if (!words.has(id)) return;
     text_ = words.text(id);
-    const bool is_byte = parts.pre_tokenizer.unit() == WordUnit::characters && text_.size() == 6 &&
-                         text_.starts_with("<0x") && text_.ends_with('>');
-    if (!is_byte) return;
-    std::uint8_t byte = 0;
-    std::from_chars(text_.data() + 3, text_.data() + 5, byte, 16);
-    byte_ = static_cast<char>(byte);
+    if (parts.pre_tokenizer.unit() != WordUnit::characters) return;
+    const std::optional<char> byte = fallback_byte(text_);
+    if (!byte) return;
+    byte_ = *byte;
     text_ = {&byte_, 1};
   }
   Surface(const Surface&) = delete;
@@ -139,7 +136,7 @@ std::vector<TextRange> ranges_within(const TokenizerParts& parts, std::string_vi
                                      std::size_t offset, std::span<const TextRange> ranges) {
   std::vector<TextRange> inside;
   std::vector<std::size_t> places;
-  for (auto range = first_behind(ranges, offset); range != ranges.end(); ++range) {
+  for (auto range = first_after(ranges, offset); range != ranges.end(); ++range) {
     const std::size_t begin = std::max(range->begin, offset), end = std::min(range->end, offset + text.size());
     if (begin >= end) break;
     inside.push_back({begin - offset, end - offset});

@@ -45,7 +45,7 @@ struct Encoding {
 };
 
 bool has_overlap(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {
-  const auto range = first_behind(ranges, begin);
+  const auto range = first_after(ranges, begin);
   return range != ranges.end() && range->begin < end;
 }
 

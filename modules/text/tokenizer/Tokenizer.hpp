@@ -54,10 +54,10 @@ class Tokenizer {
   /// Whether `skip` leaves it out when decoding.
   bool is_special(TokenId id) const;
 
-  /// As the files beside it say (tokenizer_config.json, config.json, generation_config.json, in this order; the first
-  /// of a list), else a begin token that the post-processor adds.
+  /// As the folder's other files say (tokenizer_config.json, config.json, generation_config.json, in this order; the
+  /// first of a list), else a begin token that the post-processor adds.
   std::optional<TokenId> bos() const;
-  /// As the files beside it say, like bos().
+  /// From the same files as bos().
   std::optional<TokenId> eos() const;
   /// Every id at which generation ends: eos() and the lists of config.json and generation_config.json.
   const std::vector<TokenId>& end_ids() const;

@@ -106,8 +106,8 @@ Bpe read_model(const json& model, const Vocabulary& texts, WordUnit unit) {
   return Bpe(unit == WordUnit::bytes ? by_bytes(texts) : texts, read_merges(model, texts), options);
 }
 
-/// Warns of ids that the tokenizers library would not give. It numbers tokens that the vocabulary lacks one by one,
-/// whatever the file says, and so may what the model was trained with.
+/// Warns of ids that the tokenizers library would not give. It ignores the file's ids of tokens that the vocabulary
+/// lacks and numbers them one by one; the model may have been trained with either.
 void warn_of_other_ids(const std::vector<AddedToken>& tokens, const Vocabulary& texts, std::size_t num_texts) {
   std::size_t next = num_texts;
   std::set<std::string_view> known;
@@ -229,7 +229,7 @@ const json* find_step(const json* step, Wanted&& is_wanted) {
 }
 
 /// The library gives a space to what stems from the first character of a text: not to what is left where a normalizer
-/// took that away, and to each part where one made several characters of it that are split. Nobody can mean that.
+/// took that away, and to each part where one made several characters of it that are split. Neither can be meant.
 void require_plain_begin(const json& file) {
   const auto is = [](const json& step, const char* key, const json& value, const json& by_default) {
     const json* own = optional_member(step, key);

@@ -13,7 +13,7 @@ using enum KeyUse;
 
 constexpr ForeignKey kTokenizer[] = {
     {"model", used, "vocabulary and merges"},
-    {"added_tokens", used, "tokens beside them"},
+    {"added_tokens", used, "further tokens"},
     {"normalizer", used, "what a text is changed to first"},
     {"pre_tokenizer", used, "where it is split"},
     {"post_processor", used, "tokens around it"},
@@ -63,7 +63,7 @@ constexpr ForeignKey kStep[] = {
     {"sep", used, "of BertProcessing and RobertaProcessing"},
     {"cls", used, "of BertProcessing and RobertaProcessing"},
     {"pair", harmless, "of two texts, which are never given"},
-    {"trim_offsets", harmless, "of places in a text, which nobody asks for"},
+    {"trim_offsets", harmless, "of places in a text, which are not needed"},
     {"str_rep", harmless, "of Metaspace in older files, the same as replacement"},
 };
 
@@ -73,7 +73,7 @@ constexpr ForeignKey kAddedToken[] = {
     {"special", used, "whether it is left out of decoded text"},
     {"single_word", used, "whether it is a word by itself"},
     {"lstrip", used, "whether it takes spaces before it"},
-    {"rstrip", used, "whether it takes spaces behind it"},
+    {"rstrip", used, "whether it takes spaces after it"},
     {"normalized", used, "whether it is looked for in normalized text"},
 };
 
@@ -81,7 +81,7 @@ constexpr const char* kLoading = "how transformers loads it";
 constexpr const char* kPadding = "of padding and cutting, which multicard does itself";
 constexpr const char* kOfText = "tokens that tokenizer.json lacks are named";
 constexpr const char* kSentencepiece = "of sentencepiece, which tokenizer.json replaces";
-constexpr const char* kAroundText = "tokenizer.json alone tells; where it says otherwise, the difference is named";
+constexpr const char* kAroundText = "tokenizer.json decides; where it says otherwise, the difference is named";
 
 constexpr ForeignKey kConfig[] = {
     {"bos_token", used, "begins a text"},
@@ -141,7 +141,7 @@ constexpr ForeignKey kConfig[] = {
     {"spaces_between_special_tokens", harmless, kSentencepiece},
     {"add_dummy_prefix_space", harmless, kSentencepiece},
     {"errors", harmless, "invalid bytes are replaced"},
-    {"trim_offsets", harmless, "of places in a text, which nobody asks for"},
+    {"trim_offsets", harmless, "of places in a text, which are not needed"},
     {"use_default_system_prompt", harmless, "the template has it"},
     {"chat_control_tokens", harmless, "of texts that a user types"},
     {"response_template", harmless, "of answers with parts"},

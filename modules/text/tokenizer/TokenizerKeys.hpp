@@ -1,6 +1,6 @@
 #pragma once
-/// \file What is known of the keys of tokenizer.json and of the files beside it, as transformers 5.23 and tokenizers
-/// 0.23 read them.
+/// \file What is known of the keys of tokenizer.json and of the folder's other files, as transformers 5.23 and
+/// tokenizers 0.23 read them.
 
 #include <string>
 #include <vector>

@@ -15,7 +15,7 @@ struct TextRange {
 };
 
 /// The first of ascending ranges that does not end before or at `place`.
-inline std::span<const TextRange>::iterator first_behind(std::span<const TextRange> ranges, std::size_t place) {
+inline std::span<const TextRange>::iterator first_after(std::span<const TextRange> ranges, std::size_t place) {
   return std::partition_point(ranges.begin(), ranges.end(), [&](const TextRange& range) { return range.end <= place; });
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file How far a tokenizer file may go: what real ones do stays far below, what a hostile one asks for ends here.
+/// \file Limits on what a tokenizer file may ask for: far above those of real ones, and low enough for hostile ones.
 
 #include <cstddef>
 #include <string>

@@ -12,10 +12,6 @@ namespace multicard {
 
 namespace {
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
-}
-
 bool is_in(std::span<const CodePointSet::Range> ranges, char32_t character) {
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), character,
                                       [](char32_t one, const CodePointSet::Range& range) { return one < range.first; });
@@ -96,6 +92,17 @@ std::vector<utf8proc_int32_t> composed(std::vector<utf8proc_int32_t> characters)
 }
 
 }  // namespace
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
+}
+
+std::size_t begin_of_last_character(std::string_view text) {
+  std::size_t at = text.size() - 1;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80)  // 10xxxxxx continues a character
+    --at;
+  return at;
+}
 
 std::string normalized(std::string_view text, NormalForm form) {
   if (is_ascii(text)) return std::string(text);

@@ -2,10 +2,15 @@
 /// \file Unicode's normal forms and the properties that tokenizers ask for, of the characters that the tokenizers
 /// library knows in each case (UnicodeTables.hpp).
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace multicard {
+
+bool is_ascii(std::string_view text);
+/// Where the last character of a text in UTF-8 begins, which is not empty.
+std::size_t begin_of_last_character(std::string_view text);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 

@@ -21,14 +21,14 @@ extern const std::span<const std::uint32_t> kUnicodeScripts;
 /// In small letters, without what parts their words.
 extern const std::span<const std::string_view> kScriptNames;
 
-/// The characters begin, begin + stride, ... end equal, whatever their case, those that are `distance` further.
+/// The characters begin, begin + stride, ... end equal those that are `distance` further but for their case.
 struct CaseShift {
   char32_t begin, end;
   std::uint32_t stride, distance;
 };
 extern const std::span<const CaseShift> kCaseShifts;
 
-/// A character that equals two or three others, whatever their case; zeros fill up.
+/// A character that equals a row of two or three others but for their case (ß and ss), padded with zeros.
 struct LongFold {
   char32_t character;
   std::array<char32_t, 3> fold;

@@ -1,5 +1,5 @@
 // Ending a text where a string occurs, whatever the pieces it arrives in.
-#include "text/prompts/StopText.hpp"
+#include "text/prompts/StopStrings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace multicard {
 namespace {
 
 // What `stop` shows of `text` when it arrives `size` bytes at a time.
-std::string shown(StopText& stop, const std::string& text, std::size_t size) {
+std::string shown(StopStrings& stop, const std::string& text, std::size_t size) {
   std::string all;
   for (std::size_t first = 0; first < text.size(); first += size)
     all += stop.next(text.substr(first, size));
@@ -18,13 +18,13 @@ std::string shown(StopText& stop, const std::string& text, std::size_t size) {
 
 // The same, of a text that is stopped.
 std::string shown(const std::string& text, std::size_t size, const std::vector<std::string>& stops) {
-  StopText stop(stops);
+  StopStrings stop(stops);
   std::string all = shown(stop, text, size);
   EXPECT_TRUE(stop.stopped()) << text;
   return all + stop.finish();
 }
 
-TEST(StopText, EndsBeforeTheFirstStopString) {
+TEST(StopStrings, EndsBeforeTheFirstStopString) {
   for (std::size_t size = 1; size < 12; ++size) {
     EXPECT_EQ(shown("one. two. three", size, {"three", ". "}), "one") << size;
     EXPECT_EQ(shown("aaab", size, {"aab"}), "a") << size;
@@ -33,9 +33,9 @@ TEST(StopText, EndsBeforeTheFirstStopString) {
   }
 }
 
-TEST(StopText, PassesOnATextWithoutOne) {
+TEST(StopStrings, PassesOnATextWithoutOne) {
   for (std::size_t size = 1; size < 12; ++size) {
-    StopText stop({"\n\n", "###"});
+    StopStrings stop({"\n\n", "###"});
     const std::string text = "a\nb ## c#", all = shown(stop, text, size);
     EXPECT_EQ(all, "a\nb ## c") << size;  // what could begin a stop string is held back
     EXPECT_EQ(all + stop.finish(), text);
@@ -43,20 +43,20 @@ TEST(StopText, PassesOnATextWithoutOne) {
   }
 }
 
-TEST(StopText, ShowsWithoutStopStringsWhatArrives) {
-  StopText stop({});
+TEST(StopStrings, ShowsWithoutStopStringsWhatArrives) {
+  StopStrings stop({});
 
   EXPECT_EQ(stop.next("any"), "any");
   EXPECT_EQ(stop.finish(), "");
 }
 
-TEST(StopText, ShowsNothingAfterwards) {
-  StopText stop({"b"});
+TEST(StopStrings, ShowsNothingAfterwards) {
+  StopStrings stop({"b"});
 
   EXPECT_EQ(stop.next("abc"), "a");
   EXPECT_EQ(stop.next("d"), "");
   EXPECT_EQ(stop.finish(), "");
-  EXPECT_THROW(StopText({"x", ""}), UsageError);
+  EXPECT_THROW(StopStrings({"x", ""}), UsageError);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@ namespace multicard {
 
 /// Passes on a text that arrives in pieces, up to the first occurrence of a stop string. What may be the beginning of
 /// one is held back until it is known.
-class StopText {
+class StopStrings {
  public:
   /// None of `stops` may be empty. With none of them all is passed on.
-  explicit StopText(std::vector<std::string> stops);
+  explicit StopStrings(std::vector<std::string> stops);
 
   /// What can be shown after `piece`; nothing any more once the text is stopped().
   std::string next(const std::string& piece);

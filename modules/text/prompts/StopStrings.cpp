@@ -1,4 +1,4 @@
-#include "text/prompts/StopText.hpp"
+#include "text/prompts/StopStrings.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -19,12 +19,12 @@ std::size_t length_of_beginning(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
+StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {
   if (std::find(stops_.begin(), stops_.end(), "") != stops_.end())
     throw UsageError("a stop string is empty", "every text holds it");
 }
 
-std::string StopText::next(const std::string& piece) {
+std::string StopStrings::next(const std::string& piece) {
   if (is_stopped_) return {};
   held_ += piece;
   std::size_t end = std::string::npos, num_held = 0;
@@ -38,7 +38,7 @@ std::string StopText::next(const std::string& piece) {
   return shown;
 }
 
-std::string StopText::finish() {
+std::string StopStrings::finish() {
   return std::exchange(held_, {});
 }
 
