@@ -191,8 +191,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
 std::string efficient_from(const SizeFigure& figure, const Line& line) {
   // One unknown efficiency leaves open from which size on all are high.
   if (std::ranges::any_of(line.points, [](const auto& point) { return !point.second->efficiency.interval; }))
-    return fmt::format("With {} some efficiencies are not known, or come from too few values.",
-                       figure.label(line));
+    return fmt::format("With {} some efficiencies are not known, or come from too few values.", figure.label(line));
   for (std::size_t i = 0; i < line.points.size(); ++i) {
     const bool from_here =
         std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
