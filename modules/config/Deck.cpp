@@ -158,7 +158,7 @@ Value override_value(const std::string& text, const std::string& name) {
   try {
     Value value = parse_yaml(text, name);
     if (is_folded(value, text)) return Value::scalar(text, Value::Quoting::quoted);
-    const bool is_no_value = value.is_null() && text.front() != '#';
+    const bool is_no_value = value.is_null() && !text.starts_with('#');
     if (!is_path || is_no_value || value.text == text) return value;
   } catch (const UsageError&) {
     if (!is_path || !is_valid_utf8(text)) throw;

@@ -38,7 +38,7 @@ class ShardSetCheck {
   /// \throws DataError for a shard of another set than the first, or one that is there already
   void add(const std::string& path, const ShardMembership& shard, std::int64_t num_rows);
   /// For shards that do not say which part of a set they are. \throws DataError where an earlier one has the same
-  /// labels and the same first image
+  /// labels and the same first and last image
   void add_rows(const std::string& path, std::span<const std::int32_t> labels, std::span<const std::uint8_t> ends);
   /// When all are added: `labels` of all rows, in the order of the files. \throws DataError on all ranks where a whole
   /// set, whose files are in their order, says that it has others: they were changed

@@ -1,7 +1,6 @@
 #include "nn/language/LinearGroup.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <ATen/TensorOperators.h>
@@ -12,7 +11,6 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "device/StagedCopies.hpp"
 #include "kernels/Matmul.hpp"
 #include "kernels/SavedPointer.hpp"
 #include "nn/language/Int4Weight.hpp"
@@ -266,17 +264,6 @@ void LinearGroup::merge_adapters() {
 
 at::Tensor LinearGroup::forward(const at::Tensor& x, const LinearPass& pass) const {
   return GroupFunction::apply(x, at::TensorList(trained_), this, &pass);
-}
-
-void start_adapters(const NamedTensors& adapters, std::uint64_t seed) {
-  const at::NoGradGuard no_grad;
-  StagedCopies copies;
-  for (std::size_t i = 0; i < adapters.size(); i += 2) {
-    const at::Tensor& a = adapters[i].tensor;
-    const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
-    copies.copy(a, uniform_values(a.sizes(), bound, seed, i));
-  }
-  copies.finish();
 }
 
 }  // namespace multicard

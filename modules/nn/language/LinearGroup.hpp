@@ -95,8 +95,4 @@ class LinearGroup {
   std::vector<at::Tensor> trained_;  ///< leaves that autograd sees, in the order of backward's results
 };
 
-/// Gives adapters the values that training starts from: A uniform within 1 / sqrt(in), a function of the seed and the
-/// place of the adapter. \param adapters A and B in turn, B as yet zero
-void start_adapters(const NamedTensors& adapters, std::uint64_t seed);
-
 }  // namespace multicard

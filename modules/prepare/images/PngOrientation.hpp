@@ -1,5 +1,5 @@
 #pragma once
-/// \file Which way up a PNG is; for modules/data only.
+/// \file Which way up a PNG is; for modules/prepare only.
 
 #include <cstdio>
 

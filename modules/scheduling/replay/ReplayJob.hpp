@@ -24,7 +24,7 @@ class ReplayJob {
  public:
   explicit ReplayJob(JobRequest request);
 
-  /// What policies know of it. What was measured of its steps is for a caller to fill in (ReplayMeasurements).
+  /// What policies know of it. What was measured of its steps is for a caller to fill in (MeasuredJobs).
   const TaskView& view() const { return view_; }
   TaskView& view() { return view_; }
   const JobModel& model() const { return *model_; }
