@@ -20,6 +20,9 @@ constexpr const char* kAssistant = "assistant";
 
 /// A message as templates see it.
 JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
+  // Data sets name an answer's reasoning in three ways, templates read one of two: it is offered under both. A member
+  // that is null is left out, because templates ask "is defined" where they mean that it has a value. The role keeps
+  // the data set's spelling ("function", "ipython") only where the template knows that word.
   const bool is_own_role = message.given_role.empty() || !reader.mentions(message.given_role);
   std::vector<std::pair<JinjaValue, JinjaValue>> members{{"role", is_own_role ? message.role : message.given_role}};
   if (message.has_content) members.emplace_back("content", message.content);
@@ -89,10 +92,15 @@ std::optional<std::string> ChatRendering::first(std::size_t count, Turn as) cons
   }
 }
 
+// A shorter rendering gives a place in the whole one only where it is its beginning. Templates that look ahead, cut the
+// reasoning of earlier answers or write an EOS at the very end break that.
 std::optional<std::size_t> ChatRendering::length_if_beginning(std::string_view text) const {
   return whole_.text.starts_with(text) ? std::optional(text.size()) : std::nullopt;
 }
 
+// {% generation %} blocks are the author's own statement of what is to be learnt and are taken as they are. To leave
+// out the answers that are not trained each block must belong to one of them; where the numbers differ (two answers in
+// one block, a block in a branch not taken) answers are searched for as if there were no blocks.
 std::vector<TextRange> ChatRendering::answers() const {
   std::vector<std::size_t> all;
   const std::span<const Message> messages = prompt_.messages;
@@ -101,6 +109,7 @@ std::vector<TextRange> ChatRendering::answers() const {
   const bool are_all_trained =
       std::all_of(all.begin(), all.end(), [&](std::size_t i) { return messages[i].is_trained; });
   const std::vector<TextRange>& generated = whole_.generated;
+  // Blocks within a macro have no place in the text (JinjaOutput).
   const bool has_blocks = source_.has_generation() && !whole_.has_hidden_generation;
   if (has_blocks && are_all_trained) return generated;
   const bool are_paired = has_blocks && generated.size() == all.size();
@@ -167,6 +176,9 @@ void ChatRendering::locate(const std::vector<std::size_t>& members, const Messag
   }
 }
 
+// An answer begins where the messages before it end, rendered with the header of an answer, and ends where the messages
+// through it end. Where one of these is no beginning of the whole text, a last EOS is tried without, and then the
+// answer's content is searched for by rendering another in its place.
 TextRange ChatRendering::answer(std::size_t message) const {
   const std::string_view whole = whole_.text;
   const bool is_last = message + 1 == messages_.size() && end_ == Turn::closed;
@@ -197,6 +209,9 @@ TextRange ChatRendering::answer(std::size_t message) const {
   return without_space_after(whole, {*begin, *end});
 }
 
+// Searching for the content's own text would be wrong for an answer such as "Yes", which the question may hold as well,
+// and for one that the template trims. The replacement has letters and digits alone, which no filter changes. What
+// stands in front and after it must be the same as before: otherwise the template looks into the content.
 std::optional<TextRange> ChatRendering::content_of(std::size_t message) const {
   const std::string_view whole = whole_.text;
   std::string other = "Qx7RenderedHere";
@@ -231,6 +246,8 @@ std::optional<std::size_t> ChatRendering::after_marker(std::size_t position) con
   return position + (rest.size() - marked.size()) + ends_.of_turn.size();
 }
 
+// After the content: the marker that follows it; else the last one before the next message's content, since calls of
+// tools may lie between. A message that has more members than its content cannot end with the content.
 std::optional<std::size_t> ChatRendering::end_of(std::size_t message, std::size_t begin,
                                                  const std::optional<TextRange>& content) const {
   const std::string_view whole = whole_.text;

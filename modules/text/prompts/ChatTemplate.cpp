@@ -45,6 +45,9 @@ bool ChatTemplate::mentions(std::string_view word) const {
   return template_.mentions(word) || (tool_template_ && tool_template_->mentions(word));
 }
 
+// A chat template's text is tokenised as a whole, as apply_chat_template() does it: a token may reach over the border
+// of an answer, and texts that are encoded piece by piece give other ids. Only where an EOS comes in between, which is
+// no text, pieces are encoded apart. A folder's template writes its BOS itself.
 std::vector<TextPiece> ChatTemplate::pieces(const Prompt& prompt, Turn end) const {
   const ChatRendering rendering = prepare(prompt, end);
   const std::string& text = rendering.text();
@@ -65,6 +68,8 @@ std::vector<TextPiece> ChatTemplate::pieces(const Prompt& prompt, Turn end) cons
   return pieces;
 }
 
+// The markers are read off two renderings of a conversation whose contents occur nowhere else. An answer at the end and
+// one that a question follows are looked at apart, because an EOS or another marker (gpt-oss) may end the last one.
 void ChatTemplate::find_turn_ends() {
   const std::string question = "Qx7Question", answer = "Qx7Answer", next = "Qx7Next";
   const std::vector<Message> messages{{"user", question}, {"assistant", answer}, {"user", next}};

@@ -44,6 +44,7 @@ std::optional<ChatTemplateSources> sources_in(const json& config, const std::str
 /// Of chat_template.jinja, else of the configuration.
 std::optional<ChatTemplateSources> main_sources(const std::string& folder) {
   if (std::optional<std::string> text = read_if_there(folder, "chat_template.jinja")) return ChatTemplateSources{*text};
+  // chat_template.json belongs to the processors of models with images.
   for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
     const std::string path = (fs::path(folder) / name).string();
     if (const std::optional<std::string> text = read_if_there(folder, name))
@@ -61,6 +62,8 @@ std::optional<ChatTemplateSources> chat_template_sources(const std::string& fold
   return sources;
 }
 
+// A token is a text or an object {"__type": "AddedToken", "content": ...}. One that is null stays undefined, as in
+// transformers: templates write it as nothing and may ask whether it is there.
 TemplateSpecials template_specials(const std::string& folder) {
   TemplateSpecials tokens;
   const json config = token_config(folder);

@@ -205,6 +205,8 @@ constexpr const char* kDeepseek = R"jinja(
 
 }  // namespace
 
+// The first that renders all probes alike gives a folder's template its name, so that of two with equal texts the order
+// here decides. Those by name alone take no part in that.
 const std::vector<KnownTemplate>& known_templates() {
   using enum KnownTemplate::Match;
   const std::string task = "Below is an instruction that describes a task",

@@ -11,6 +11,8 @@ TextRange without_space_after(std::string_view text, const TextRange& range) {
   return {range.begin, range.begin + python_strip(part, PythonEnds::right).size()};
 }
 
+// Templates loop over messages[1:], over filtered lists and over the same list twice. A message that several passes
+// have written keeps the last one's range, and its count shows that it is not to be relied on.
 MessagePasses::MessagePasses(const std::vector<JinjaValue>& messages, const JinjaOutput& whole)
     : text_(whole.text), passes_(messages.size()), counts_(messages.size()) {
   // Slices and filters of the list of messages share its dicts, so that their addresses identify messages.

@@ -53,6 +53,8 @@ std::vector<std::string> marked_probes(const ChatTemplate& chat_template) {
 
 /// The known template that renders plain conversations alike, null where there is none.
 const KnownTemplate* find_alike(const ChatTemplate& own) {
+  // Targets are compared with the texts: two templates may write the same and differ in what they let a model learn.
+  // One that refuses a single probe (roles must alternate) is no known one by text.
   try {
     const std::vector<std::string> texts = marked_probes(own);
     for (const KnownTemplate& known : known_templates())
@@ -141,6 +143,7 @@ bool PromptTemplate::is_own() const {
   return !chat_template_->folder().empty();
 }
 
+// The last answer's marker comes first: it is what a generation is expected to end with.
 std::vector<std::string> PromptTemplate::ends_of_turn() const {
   std::vector<std::string> ends;
   const TurnEnds& both = chat_template_->turn_ends();
@@ -149,6 +152,8 @@ std::vector<std::string> PromptTemplate::ends_of_turn() const {
   return ends;
 }
 
+// A template's text that begins with the BOS gets no second one, whether the template wrote it or the tokenizer adds
+// it: models trained with one lose much with two.
 EncodedText encode_pieces(const Tokenizer& tokenizer, std::span<const TextPiece> pieces) {
   EncodedText row;
   for (std::size_t first = 0, next = 0; first < pieces.size(); first = next) {

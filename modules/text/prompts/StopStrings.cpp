@@ -24,6 +24,8 @@ StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stop
     throw UsageError("a stop string is empty", "every text holds it");
 }
 
+// A stop string may be spread over several tokens. What could be its beginning is held back until the next piece
+// decides, so that nothing is shown that would have to be taken back.
 std::string StopStrings::next(const std::string& piece) {
   if (is_stopped_) return {};
   held_ += piece;

@@ -24,6 +24,8 @@ std::string_view common_whole(std::string_view last, std::string_view inner) {
   const auto stop = std::mismatch(last.begin(), last.end(), inner.begin(), inner.end()).first;
   const std::string_view common = last.substr(0, static_cast<std::size_t>(stop - last.begin()));
   if (common.size() == last.size() || common.empty()) return common;
+  // Without brackets a common part counts as a marker only if it is a whole word in both texts: "END" of "END." and
+  // "ENDING" is not.
   const bool is_end_of_word = is_word(common.back()) && !is_word(last[common.size()]) &&
                               (common.size() == inner.size() || !is_word(inner[common.size()]));
   if (is_end_of_word && common.find_last_of("<[") == std::string_view::npos) return common;
@@ -35,6 +37,7 @@ std::string_view common_whole(std::string_view last, std::string_view inner) {
 bool is_header(std::string_view marker, std::string_view inner, const TurnTexts& texts) {
   const std::string_view beginning = python_strip(texts.beginning), first = leading_marker(beginning);
   if (beginning.starts_with(marker) || beginning.substr(first.size()).starts_with(marker)) return true;  // after a BOS
+  // What stands before the next question also stands before the first one, where no answer has ended.
   return texts.beginning.ends_with(inner) && !python_strip(texts.question).starts_with(marker);
 }
 

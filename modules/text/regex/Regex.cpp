@@ -29,6 +29,8 @@ std::string quoted(const RegexUse& use, const std::string& pattern) {
 struct Scratch {
   Scratch() {
     constexpr std::size_t kFirstStack = 64 << 10, kLargestStack = 64 << 20;
+    // Without a stack of its own, machine code uses 32 KiB of the thread's, too little for a pattern that backtracks
+    // over a long run. Only the whole match is asked for, hence one pair of offsets.
     stack = pcre2_jit_stack_create(kFirstStack, kLargestStack, nullptr);
     data = pcre2_match_data_create(1, nullptr);
     context = pcre2_match_context_create(nullptr);
@@ -53,6 +55,8 @@ std::string error_text(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
+// An empty string_view may hold a null pointer, which PCRE2 takes for an error of its caller, in older versions even
+// with the length 0.
 PCRE2_SPTR units(std::string_view text) {
   static constexpr unsigned char kNothing = 0;
   return text.data() == nullptr ? &kNothing : reinterpret_cast<PCRE2_SPTR>(text.data());
@@ -67,6 +71,8 @@ std::vector<bool> disputed_blocks() {
   return blocks;
 }
 
+// This runs over every text that is matched. ASCII costs one comparison, and of other characters the last byte is read
+// only in blocks that hold a disputed one. The text is valid UTF-8: the bytes that a lead announces are there.
 bool has_disputed_character(std::string_view text) {
   static const std::vector<bool> blocks = disputed_blocks();
   const auto byte = [&](std::size_t at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at])); };
@@ -98,6 +104,8 @@ bool has_disputed_character(std::string_view text) {
 /// What PCRE2 makes of a pattern.
 struct Regex::Program {
   Program(const std::string& pattern, Extent extent, const std::string& refusal) {
+    // As in Oniguruma's Ruby syntax, ^ and $ hold at every line, and LF alone ends one. PCRE2_UCP matters to whole
+    // patterns only, which users write: a translated one has no \w, \b or [[:alpha:]] left.
     const std::uint32_t ends = extent == Extent::whole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
     pcre2_compile_context* const context = pcre2_compile_context_create(nullptr);
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
@@ -130,6 +138,9 @@ Regex Regex::whole(const std::string& pattern, RegexUse use) {
   return {pattern, std::move(use), Extent::whole};
 }
 
+// Real patterns have some hundreds of bytes. A pattern for whole texts is already written for PCRE2 and is compiled as
+// it stands. Any other becomes two programs: PCRE2's own categories are short and fast, but right only for texts in
+// which its Unicode version and the library's agree.
 Regex::Regex(const std::string& pattern, RegexUse use, Extent extent) {
   constexpr std::size_t kLongest = 64 << 10;
   const std::string refusal = quoted(use, pattern) + " cannot be used";
@@ -152,6 +163,7 @@ Regex Regex::literal(std::string_view text) {
   std::string pattern;
   for (const char character : text) {
     const bool is_ascii = static_cast<unsigned char>(character) < 0x80;
+    // The cursor that reads the pattern takes 0 for its end.
     if (character == '\0') {
       pattern += "\\x{0}";
       continue;
@@ -170,6 +182,9 @@ std::optional<Regex::Match> Regex::find(std::string_view text, std::size_t from)
   return find(program_for(text), text, from);
 }
 
+// pcre2_jit_match() checks none of its arguments, the text's UTF-8 included. Where even the large stack does not
+// suffice the interpreter repeats the search: it is slower and keeps its state on the heap. Both obey the match limit,
+// although they count differently.
 std::optional<Regex::Match> Regex::find(const Program& program, std::string_view text, std::size_t from) const {
   static thread_local Scratch scratch;
   // In proportion to the text, so that long runs of spaces are fine and a hostile pattern still comes to an end.

@@ -4,12 +4,16 @@
 
 namespace multicard {
 
+// Oniguruma reads {,m} as {0,m}, and a brace that begins no interval as a character. PCRE2 before 10.43 reads {,m} as
+// four characters and allows no spaces; newer versions do. Both questions are settled here, before PCRE2 sees the
+// pattern.
 std::optional<RegexInterval> regex_interval_at(std::string_view text) {
   RegexInterval result;
   const char* at = text.data() + 1;
   const char* const end = text.data() + text.size();
   const auto number = [&](int& value) {
     const auto [stop, error] = std::from_chars(at, end, value);
+    // std::from_chars would take a minus sign.
     const bool is_there = error == std::errc() && stop != at && *at != '-';
     if (is_there) at = stop;
     return is_there;

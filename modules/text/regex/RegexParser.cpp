@@ -30,6 +30,8 @@ void RegexCursor::refuse(const std::string& why) const {
   throw DataError(refusal_, why);
 }
 
+// Escapes that PCRE2 would understand otherwise: \h is a hexadecimal digit here and horizontal space there, \s and \d
+// depend there on PCRE2_UCP, and \p{^L} and \P{L} are the same, so that \P{^L} is \p{L}.
 std::optional<CodePointSet> RegexCursor::class_escape(ClassPlace place) {
   const char kind = peek();
   const bool is_negated = std::isupper(static_cast<unsigned char>(kind)) != 0;
@@ -76,6 +78,9 @@ char32_t RegexCursor::digits(int base, std::size_t most) {
   return value;
 }
 
+// \v is the vertical tab in Oniguruma and all vertical space in PCRE2; \0 begins an octal number; \x80 to \xFF without
+// braces are bytes of an encoded character, not characters. Everything leaves here as a code point, so that PCRE2 gets
+// no escape whose meaning differs.
 char32_t RegexCursor::character_escape() {
   if (at_end()) refuse("it ends with a backslash");
   const std::string_view letters = "tnrfvae", meanings = "\t\n\r\f\v\a\x1b";
@@ -117,6 +122,8 @@ std::optional<CodePointSet> posix_class(RegexCursor& cursor) {
 /// The members of a set up to && or the closing bracket.
 class MembersParser {
  public:
+  // Hyphens in odd places ([\w-a], [a-\d], [--x], [a-c-e]) are refused: Oniguruma takes some of them with a warning,
+  // and no tokenizer has them. A wrong guess would change ids unnoticed.
   MembersParser(RegexCursor& cursor, int depth) : cursor_(cursor), depth_(depth) {}
 
   CodePointSet parse(bool begins_set) {
@@ -176,6 +183,8 @@ class MembersParser {
 
 }  // namespace
 
+// && binds more weakly than standing next to each other, and ^ still more weakly: [^ab&&bc] is what lies outside of b.
+// The negation is returned apart, because case folding comes before it.
 ParsedSet parse_set(RegexCursor& cursor, int depth) {
   constexpr int kDeepest = 50;
   if (depth > kDeepest) cursor.refuse("its sets are nested too deeply");

@@ -33,6 +33,8 @@ struct Category {
 
 /// The characters that may have a category: all but the planes of private use and those where nothing is assigned.
 std::string assignable_text() {
+  // Planes 4 to 13 have no assigned characters in any version of Unicode, plane 14 only tags and variation selectors.
+  // Without them the walk over all characters is a quarter as long.
   constexpr std::array<CodePointSet::Range, 3> kRanges{
       {{0, kFirstSurrogate - 1}, {kLastSurrogate + 1, 0x3FFFF}, {0xE0000, 0xE0FFF}}};
   std::string text;
@@ -62,6 +64,7 @@ std::vector<Category> ask_for_categories() {
   for (PCRE2_SIZE from = 0; (group = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                                                  PCRE2_NO_UTF_CHECK, match, nullptr)) > 0;
        from = offsets[1]) {
+    // The result is one more than the number of the highest group that took part: 1 for \p{C}+, which is no group.
     if (group == 1) continue;  // of no category that is of use
     std::size_t begin = offsets[0], last = begin_of_last_character(std::string_view(text).substr(0, offsets[1]));
     ranges[static_cast<std::size_t>(group) - 2].push_back({next_character(text, begin), next_character(text, last)});
@@ -80,6 +83,9 @@ std::vector<Category> ask_for_categories() {
   return result;
 }
 
+// PCRE2 can be asked for the version of its Unicode tables, not for their content, and a list of versions would not
+// know those of distributions to come. One walk for each process finds out what the installed one really does. Without
+// an answer sets are listed in full: slower, and as correct.
 const std::vector<Category>& installed_categories() {
   static const std::vector<Category> categories = ask_for_categories();
   return categories;
@@ -107,6 +113,7 @@ CodePointSet joined(const CodePointSet& set, const CodePointSet& allowed) {
 
 }  // namespace
 
+// By number, whatever the character would mean to PCRE2 there: the rules for escaping differ in brackets and outside.
 std::string pcre2_character(char32_t character) {
   if (character < 0x80 && std::isalnum(static_cast<int>(character))) return {static_cast<char>(character)};
   return fmt::format("\\x{{{:x}}}", static_cast<std::uint32_t>(character));
@@ -125,12 +132,16 @@ const CodePointSet& disputed_characters() {
   return disputed;
 }
 
+// A set that holds U+10FFFF is nearly always a complement, and its negation is the shorter list. A category may stand
+// for its members only where it brings in nothing but members and characters that do not matter; the major ones are
+// tried first, because L saves more than Lu.
 std::string pcre2_set(const CodePointSet& set, const CodePointSet& ignored) {
   constexpr std::size_t kFewRanges = 16;  // are faster to test than a category
   const bool is_negated = set.contains(CodePointSet::kLast);
   const CodePointSet wanted = is_negated ? set.complement() : set;
   const CodePointSet anyhow = ignored | surrogates(), allowed = wanted | anyhow;  // PCRE2 refuses to name surrogates
   CodePointSet rest = joined(wanted - anyhow, allowed);
+  // An empty pair of brackets does not exist: a closing bracket right after the opening one is a member.
   if (rest.is_empty()) return is_negated ? "[\\x{0}-\\x{10ffff}]" : "[^\\x{0}-\\x{10ffff}]";
   std::string members;
   for (const Category& category : installed_categories()) {

@@ -14,6 +14,8 @@ namespace multicard {
 
 namespace {
 
+// PCRE2's own caseless matching is not used: it folds one character to one, by its Unicode version, while Oniguruma
+// also knows folds of two and three characters (ß and ss, ﬃ and ffi). All spellings are therefore written out.
 std::string one_of(char32_t character, const RegexOptions& options) {
   if (!options.ignores_case) return pcre2_character(character);
   const CodePointSet equal = case_closed(character);
@@ -52,6 +54,8 @@ std::string spelt_out(const LongFold& fold, const RegexOptions& options) {
 
 }  // namespace
 
+// Several members may have the same fold: ß and ẞ are both "ss". An alternative written twice would only backtrack
+// twice.
 std::string longer_spellings(const CodePointSet& members, const RegexOptions& options) {
   std::vector<std::string> spellings;
   for (const LongFold& fold : kLongFolds)
@@ -70,6 +74,8 @@ std::string any_spelling(char32_t character, const RegexOptions& options) {
   return longer.empty() ? alone : "(?:" + alone + longer + ")";
 }
 
+// From the left, the longest fold first: "ffi" is one row of three, which ﬃ may replace. That its beginning is also the
+// fold of ﬀ is then not looked at.
 std::string spelt_row(const std::u32string& characters, const RegexOptions& options) {
   std::string result;
   for (std::size_t at = 0; at < characters.size();) {

@@ -34,6 +34,7 @@ class Translation {
     constexpr int kDeepest = 100;
     if (++depth_ > kDeepest) cursor_.refuse("its groups are nested too deeply");
     std::string result;
+    // Characters are collected, because folds cross them: "ss" also matches ß. One that is repeated stands alone.
     std::u32string row;
     const auto finish_row = [&] {
       result += counted(spelt_row(row, options));
@@ -102,6 +103,8 @@ class Translation {
 
   /// Letters of options as in (?i-m; nothing where other letters stand.
   static std::optional<Options> changed_options(RegexCursor& cursor, Options options) {
+    // Ruby's m is what Perl calls s (the dot matches line feeds too); Perl's m always holds. Free spacing (x) is
+    // refused: it would give another meaning to white space in the pattern.
     bool is_on = true;
     while (cursor.peek() != ')' && cursor.peek() != ':') {
       if (cursor.take("-")) {
@@ -133,6 +136,7 @@ class Translation {
         cursor_.skip(1);
         return escape();
       default:
+        // Only * + ? and an interval are left, because literal_character() has taken everything else.
         cursor_.refuse("a repetition has nothing to repeat");
     }
   }
@@ -173,6 +177,7 @@ class Translation {
   std::string escape() {
     const char kind = cursor_.peek();
     if (kind == 'A' || kind == 'z' || kind == 'Z') return anchor(std::string("\\") + kind);
+    // PCRE2's \b goes by its own \w, which differs from Oniguruma's.
     if (kind == 'b' || kind == 'B') {
       if (word_.empty()) word_ = pcre2_set(word_set(ClassPlace::alone), ignored_);
       const std::string after = "(?<=" + word_ + ")", not_after = "(?<!" + word_ + ")";
@@ -180,6 +185,7 @@ class Translation {
       return anchor(counted(kind == 'b' ? "(?:" + after + not_before + "|" + not_after + before + ")"
                                         : "(?:" + after + before + "|" + not_after + not_before + ")"));
     }
+    // Spelt out, because a build option of PCRE2 may confine its \R to CR and LF.
     if (cursor_.take("R")) return repeated("(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
     if (cursor_.take("N")) return repeated(but_newline());
     if (cursor_.take("O")) return repeated(any_character());
@@ -187,6 +193,8 @@ class Translation {
         expanded({&ignored_}, [&] { return pcre2_set(*cursor_.class_escape(ClassPlace::alone), ignored_); }));
   }
 
+  // The fold comes before the negation, so that (?i)[^a] does not match A. A negated set has no longer spellings: it
+  // matches single characters only.
   std::string set(const Options& options) {
     cursor_.skip(1);
     ParsedSet parsed = parse_set(cursor_);
@@ -197,6 +205,9 @@ class Translation {
     return longer.empty() ? characters : fmt::format("(?:{}{})", characters, longer);
   }
 
+  // No group captures: references to groups are refused, so that their numbers and names mean nothing, and PCRE2
+  // matches faster without. A lookbehind looks like the beginning of a name, (?<= and (?<name>, and is tried first.
+  // One whose length PCRE2 cannot bound is refused when the pattern is compiled.
   std::string group(Options options) {
     cursor_.skip(1);
     if (cursor_.peek() == '*') cursor_.refuse("it has a callout");
@@ -250,6 +261,7 @@ class Translation {
       cursor_.skip(interval->length);
       if (interval->most >= 0 && interval->most < interval->least)
         cursor_.refuse("the bounds of a repetition are the wrong way round");
+      // Always with a lower bound, for the sake of PCRE2 before 10.43 (regex_interval_at).
       item += fmt::format("{{{},{}}}", interval->least, interval->most < 0 ? "" : std::to_string(interval->most));
       if (!interval->is_exact && cursor_.take("?")) item += '?';
       // {1,3}+ is not possessive and {3}? not lazy: both repeat the repetition.

@@ -10,6 +10,8 @@ namespace multicard {
 
 namespace {
 
+// "single_word" goes by \w of Rust's regex crate. Oniguruma's, which the patterns of pre-tokenizers go by, lacks the
+// joiners.
 bool is_word_character(std::string_view character) {
   static const Regex pattern(std::string("^[") + kRustWordCharacters + "]");
   return pattern.find(character, 0).has_value();
@@ -45,6 +47,10 @@ std::size_t end_of_space(std::string_view text, std::size_t begin) {
 
 }  // namespace
 
+// A trie over bytes: leftmost and longest is what the library's automaton finds, so that of <|a|> and <|a|>b the longer
+// one counts whatever their order in the file. The flags for first bytes let find() skip nearly all of an ordinary
+// text. No token in a file is longer than 1024 bytes, which bounds what a hostile file makes of restarting at each
+// byte.
 void TokenFinder::add(const std::string& text, const AddedToken* token) {
   if (text.empty()) return;
   if (nodes_.empty()) nodes_.emplace_back();

@@ -52,6 +52,7 @@ Bpe::Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options)
     : vocabulary_(std::move(vocabulary)), merges_(std::move(merges)), options_(options) {
   for (int byte = 0; byte < 256; ++byte) {
     const char text = static_cast<char>(byte);
+    // Byte tokens are written in capital digits, <0x0A>, as sentencepiece names them.
     single_[byte] = vocabulary_.find({&text, 1});
     if (options_.byte_fallback) fallback_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
   }
@@ -96,6 +97,8 @@ void Bpe::append_character(std::string_view character, Units& units) const {
   const std::optional<TokenId> id =
       character.size() == 1 ? single_[byte_of(character[0])] : vocabulary_.find(character);
   if (id) return units.add(*id);
+  // All bytes of a character or none, as in the library: a vocabulary may lack some byte tokens, and half a character
+  // would be worse than an unknown one.
   if (options_.byte_fallback && options_.unit == WordUnit::characters) {
     bool all = true;
     for (const char byte : character)

@@ -71,6 +71,8 @@ auto strip(const nlohmann::json& description, const std::string& what) {
   };
 }
 
+// In the first token every mark vanishes, not only one at its beginning: that is what the library does. Files before
+// "prepend_scheme" say the same with "add_prefix_space".
 auto metaspace(const nlohmann::json& description, const std::string& what) {
   const nlohmann::json* scheme = optional_member(description, "prepend_scheme");
   const bool prepends = scheme ? *scheme != "never" : flag_member(description, "add_prefix_space", true, what);
@@ -89,6 +91,8 @@ auto suffix_to_space(const std::string& suffix) {
   };
 }
 
+// All tokens at once, because the bytes of one character may be spread over several. Repaired token by token, each part
+// would become a U+FFFD.
 Tokens from_bytes(const Tokens& tokens, const TextRoom&) {
   std::string bytes;
   for (const std::string& token : tokens)
@@ -102,6 +106,8 @@ Tokens fused(const Tokens& tokens, const TextRoom&) {
 
 }  // namespace
 
+// Nearly all models have a lone ByteLevel here. Tokenizer::decode() knows that from is_byte_level_ and appends bytes
+// directly, without a string for each token.
 Decoder::Decoder(const nlohmann::json& description) {
   if (!description.is_null()) {
     add(description);

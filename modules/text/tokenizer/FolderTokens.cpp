@@ -36,6 +36,7 @@ std::optional<TokenId> id_of_text(const TokenizerParts& parts, const json* token
 /// The ids in a number or a list of numbers; those of which there is no token are left out.
 std::vector<TokenId> ids_of(const TokenizerParts& parts, const json* value) {
   std::vector<TokenId> ids;
+  // Null and -1 are written where a model has no such token.
   const auto add = [&](const json& id) {
     if (id.is_number_unsigned() && id.get<std::uint64_t>() < parts.end_id) ids.push_back(id.get<TokenId>());
   };
@@ -114,6 +115,10 @@ void add_end(TokenizerParts& parts, TokenId id) {
 
 }  // namespace
 
+// tokenizer_config.json names tokens by their text, the two configurations of the model by id, where eos_token_id may
+// be a list: Llama 3.1 gives three. The first that is named becomes the EOS of training; every one of them ends a
+// generation. What the file's format implies (tiktoken with Llama 3's tokens) counts last, so that a folder may say
+// otherwise.
 void read_folder_tokens(TokenizerParts& parts, const std::string& folder) {
   const std::optional<TokenId> eos_of_format = std::exchange(parts.eos, std::nullopt);
   const json tokenizer = token_config(folder);

@@ -53,6 +53,8 @@ void MergeTable::grow(std::size_t num_slots) {
     if (slot.pair != kFree) slots_[slot_of(slot.pair)] = slot;
 }
 
+// Fibonacci hashing: the product's top bits depend on all bits of the pair, once its halves are folded into each other.
+// The table is at most half full, so that a search, also one that fails, ends after few slots.
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u >> shift_;
@@ -61,6 +63,8 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const {
   return at;
 }
 
+// Quadratic, and still the fastest for words of ordinary length: all of it stays in two small arrays on the stack. "<"
+// lets the leftmost of equal ranks win, on which ids depend ("aaa" with the merge "aa" is "aa a").
 void MergeTable::merge_short(std::span<const TokenId> word, std::vector<TokenId>& out) const {
   std::array<TokenId, kLongestShortWord> tokens;
   std::array<Merge, kLongestShortWord> merges;  // of the tokens i and i + 1
@@ -98,6 +102,7 @@ void MergeTable::merge_long(std::span<const TokenId> word, std::vector<TokenId>&
   constexpr TokenId kGone = ~TokenId{0};
   std::vector<Node> nodes(word.size());
   std::vector<std::uint64_t> heap;
+  // Rank above place: the heap's order is that of merge_short(), smallest rank first and leftmost among equals.
   const auto entry = [&](std::uint32_t at, const Merge& merge) { return std::uint64_t{merge.rank} << 32 | at; };
   for (std::uint32_t i = 0; i < word.size(); ++i) {
     nodes[i] = {word[i], i == 0 ? kNone : i - 1, i + 1 == word.size() ? kNone : i + 1};
@@ -120,6 +125,8 @@ void MergeTable::merge_long(std::span<const TokenId> word, std::vector<TokenId>&
     if (left.token == kGone || left.next == kNone) continue;
     Node& right = nodes[left.next];
     const Merge* merge = find(left.token, right.token);
+    // The rank is enough to recognise an entry that still holds. Two pairs may share one (tiktoken's rank is that of
+    // the product), and then the pair that is there now is due at the same moment.
     if (!merge || merge->rank != top >> 32) continue;
     left.token = merge->product;
     right.token = kGone;

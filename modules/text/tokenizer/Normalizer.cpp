@@ -41,6 +41,7 @@ Step make_step(const nlohmann::json& description, const std::string& type) {
   if (type == "Lowercase") return [](const std::string& text, const TextRoom&) { return lower_case(text); };
   if (type == "StripAccents") return [](const std::string& text, const TextRoom&) { return without_marks(text); };
   if (type == "Replace") return Replacement(description, what);
+  // An empty text gets no prefix in the library either: "" has no tokens.
   if (type == "Prepend")
     return [prefix = text_member(description, "prepend", what)](const std::string& text, const TextRoom&) {
       return text.empty() ? text : prefix + text;
@@ -59,6 +60,7 @@ Normalizer::Normalizer(const nlohmann::json& description) {
   if (!description.is_null()) add(description);
 }
 
+// The room is asked after each step, not after the last: 100 steps that double a text would not come to their end.
 std::string Normalizer::operator()(std::string text, TextRoom& room) const {
   for (const Step& step : steps_) {
     text = step(std::move(text), room);

@@ -14,6 +14,7 @@ Regex pattern_of(const nlohmann::json& step, const std::string& what) {
   return Regex::literal(text_member(pattern, "String", what));
 }
 
+// `wanted` is never empty: the readers of the steps have refused that.
 std::string replaced(std::string_view text, std::string_view wanted, std::string_view replacement) {
   std::string result;
   std::size_t done = 0;
@@ -57,6 +58,7 @@ void Replacement::for_each(std::string_view text, Found&& found) const {
     found(Regex::Match{at, at + literal_.size()});
 }
 
+// The length is checked at each match: one step with a long "content" can exceed any memory before it ends.
 std::string Replacement::operator()(std::string_view text, const TextRoom& room) const {
   std::string result;
   std::size_t done = 0;

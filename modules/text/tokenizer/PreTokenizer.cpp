@@ -18,6 +18,8 @@ class Chain : public PartSink {
   Chain(const std::vector<std::shared_ptr<const SplitStep>>& steps, std::size_t step, PartSink& words)
       : steps_(steps), step_(step), words_(words) {}
 
+  // Depth first: each part passes through all further steps before the next one is split off. No list of parts is kept,
+  // and a text that a step has made up lives on its stack for as long as anything refers to it.
   void take(const TextPart& part) override {
     if (part.text.empty()) return;
     if (step_ == steps_.size()) return words_.take(part);
@@ -55,6 +57,8 @@ void PreTokenizer::add(const nlohmann::json& description) {
       add(step);
     return;
   }
+  // In the library ByteLevel turns the text into visible characters, which later steps would see. Here words stay raw
+  // bytes until the vocabulary is asked, so that a pattern after it would match other characters.
   if (unit_ == WordUnit::bytes)
     throw DataError(fmt::format("the pre-tokenizer {} after ByteLevel is not supported", type));
   for (std::shared_ptr<const SplitStep>& step : make_split_steps(description, type))

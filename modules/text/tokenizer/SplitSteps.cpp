@@ -18,6 +18,8 @@ namespace {
 
 using Steps = std::vector<std::shared_ptr<const SplitStep>>;
 
+// The pattern that "use_regex" stands for. \s+(?!\S) leaves the last of several spaces to the word after it, so that
+// words nearly always begin with theirs.
 const char* const kGpt2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /// Turns the stream of matches and of what lies between them into parts.
@@ -53,6 +55,8 @@ class Splitter {
  private:
   /// Whether what comes now belongs to what is pending.
   bool joins(bool is_match) const {
+    // Of several matches in a row MergedWithPrevious joins only the first to the text in front, and MergedWithNext only
+    // the last to the text after; the others stay alone.
     if (behavior_ == SplitBehavior::contiguous) return is_match == was_match_;
     if (behavior_ == SplitBehavior::merged_with_previous) return is_match && !was_match_;
     return !is_match && was_match_;
@@ -115,6 +119,8 @@ class CharacterSplit : public SplitStep {
   SplitBehavior behavior_;
 };
 
+// "add_prefix_space": at each text between added tokens, not only where the whole text begins. A word thus has the same
+// token at the beginning of a turn as within one.
 class SpaceInFront : public SplitStep {
  public:
   void split(const TextPart& part, PartSink& sink) const override {
@@ -157,6 +163,8 @@ SplitBehavior behavior_of(const nlohmann::json& description, const std::string& 
   return found->second;
 }
 
+// Where "prepend_scheme" is absent the older flag means always or never. "first" alone distinguishes the beginning of
+// the text from what follows an added token (sentencepiece models with "legacy": false).
 Prepending prepending_of(const nlohmann::json& description, const std::string& what) {
   if (!optional_member(description, "prepend_scheme"))
     return flag_member(description, "add_prefix_space", true, what) ? Prepending::always : Prepending::never;
@@ -213,6 +221,8 @@ Steps make_split_steps(const nlohmann::json& description, const std::string& typ
   if (type == "BertPreTokenizer")
     return {by_character(is_white_space, SplitBehavior::removed),
             by_character(is_punctuation, SplitBehavior::isolated)};
+  // \w+|[^\w\s]+ by Rust's regex crate, not by Oniguruma, hence its word characters. Inverted: what lies between the
+  // matches is taken for the separator and removed.
   if (type == "Whitespace")
     return {std::make_shared<PatternSplit>(Regex(fmt::format("[{0}]+|[^\\s{0}]+", kRustWordCharacters)),
                                            SplitBehavior::removed, true)};

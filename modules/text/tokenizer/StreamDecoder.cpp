@@ -10,6 +10,7 @@ StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, DecodeS
 std::string StreamDecoder::next(TokenId id) {
   window_.push_back(id);
   const std::string text = tokenizer_->decode(window_, special_);
+  // A text that really holds U+FFFD is thereby only late: it is given out with the next token, or by finish().
   if (text.ends_with("\xEF\xBF\xBD")) return "";  // perhaps the beginning of a character
   return take(text);
 }

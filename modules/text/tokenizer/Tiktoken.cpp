@@ -13,6 +13,8 @@ namespace multicard {
 
 namespace {
 
+// The file has ranks and nothing else: the pattern and the special tokens are part of each model's program. These are
+// Llama 3's (tokenizer.py); the file of another family would need its own.
 const char* const kLlama3Pattern =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
@@ -47,6 +49,8 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
+// tokenizer.model is also the name of sentencepiece's protobuf (Llama 2, Mistral). Its first bytes are no line of this
+// kind, which is where users of such a folder learn what to do.
 void add_line(Vocabulary& tokens, std::string_view line, std::size_t number) {
   const std::size_t space = line.find(' ');
   const std::optional<std::string> token = from_base64(line.substr(0, space));
@@ -70,6 +74,7 @@ Vocabulary read_tokens(std::string_view bytes) {
     if (!line.empty()) add_line(tokens, line, number);
     begin = end + 1;
   }
+  // With every byte a token nothing is unknown, and any bytes can be encoded.
   for (int byte = 0; byte < 256; ++byte) {
     const char text = static_cast<char>(byte);
     if (!tokens.find({&text, 1})) throw DataError(fmt::format("the byte {} has no token", byte));
@@ -79,6 +84,8 @@ Vocabulary read_tokens(std::string_view bytes) {
 
 /// Two tokens merge when together they are a token, and its rank is the merge's.
 MergeTable merges_of(const Vocabulary& tokens) {
+  // tiktoken has no list of merges: it joins any two neighbours whose bytes together are a token. A long token
+  // therefore has several pairs that lead to it, all of one rank.
   MergeTable merges;
   for (TokenId id = 0; id < tokens.end_id(); ++id) {
     const std::string_view text = tokens.text(id);
@@ -90,6 +97,8 @@ MergeTable merges_of(const Vocabulary& tokens) {
   return merges;
 }
 
+// Their ids follow the last rank, in this order. Llama 3.1 gave names to some of 3's reserved tokens; the numbers of
+// the others moved.
 std::vector<AddedToken> llama3_specials(TokenId first) {
   static constexpr std::array<const char*, 11> kNamed{"begin_of_text",
                                                       "end_of_text",
@@ -123,6 +132,7 @@ std::unique_ptr<TokenizerParts> parts_of_tiktoken(std::string_view bytes, const 
   const auto first_special = static_cast<TokenId>(tokens.end_id());
   MergeTable merges = merges_of(tokens);
   BpeOptions options{WordUnit::bytes};
+  // tiktoken looks a word up as a whole before it merges.
   options.ignore_merges = true;
   std::vector<AddedToken> added;
   AroundText around;

@@ -68,6 +68,9 @@ void encode_normalized(const TokenizerParts& parts, const TextPart& part, std::s
   }
 }
 
+// The order matters. Tokens with "normalized": false are looked for in the text as it came; what lies between them is
+// normalised, and only there the other added tokens are looked for, as normalised themselves. Neither kind is found
+// across the border of a token of the first kind.
 void encode_raw(const TokenizerParts& parts, std::string_view text, Encoding& out) {
   for (const TextSegment& segment : split_at_tokens(text, parts.raw_finder)) {
     const auto begin = static_cast<std::size_t>(segment.text.data() - text.data());
@@ -124,6 +127,8 @@ void append_bytes(const TokenizerParts& parts, TokenId id, std::string& bytes) {
 
 std::unique_ptr<TokenizerParts> read_parts(const std::string& path, bool in_folder) {
   const std::string bytes = read_file(path);
+  // The content decides, not the name. JSON may begin with a byte order mark; a line of tiktoken is base64 and cannot
+  // begin with a brace.
   const std::size_t begin = bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   const bool is_json = begin != std::string::npos && bytes[begin] == '{';
   std::unique_ptr<TokenizerParts> parts;
@@ -157,6 +162,7 @@ void TokenizerParts::finish() {
     end_id = std::max<std::size_t>(end_id, token.id + std::size_t{1});
     token.text = token.is_normalized ? normalizer(token.content, room) : token.content;
     token.is_skipped = specials.contains(token.text);  // not when normalising changed it: so does the library
+    // The finders keep pointers to tokens: `added` must not grow any more.
     (token.is_normalized ? normalized_finder : raw_finder).add(token.text, &token);
   }
   for (const std::vector<TokenId>* ids : {&around.before, &around.after})
@@ -213,6 +219,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, std::span<const Te
   return std::move(encoding.ids);
 }
 
+// Bytes are repaired once for all ids, so that a character whose bytes are in several tokens comes out whole.
 std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeSpecial special) const {
   std::string bytes;
   Decoder::Tokens tokens;
@@ -232,6 +239,7 @@ std::int64_t Tokenizer::vocabulary_size() const {
   return static_cast<std::int64_t>(parts_->end_id);
 }
 
+// Added tokens come first: the library, too, looks a text up there before it asks the model.
 std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
   if (const auto added = parts_->added_by_text.find(token); added != parts_->added_by_text.end())
     return added->second->id;

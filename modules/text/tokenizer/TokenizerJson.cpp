@@ -27,6 +27,7 @@ const json& or_null(const json* value) {
 void require_supported(const json& model) {
   const std::string what = "the model";
   const json* type = optional_member(model, "type");
+  // Old files (GPT-2's) have no type; only BPE has merges.
   if (type ? *type != "BPE" : !optional_member(model, "merges"))
     throw DataError(fmt::format("a model of type {} is not supported", type ? type->dump() : "unknown"),
                     "multicard reads byte-pair encodings (BPE)");
@@ -58,6 +59,7 @@ std::pair<std::string, std::string> halves_of(const json& merge, std::size_t num
   if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
     return {merge[0].get<std::string>(), merge[1].get<std::string>()};
   if (merge.is_string()) {
+    // Before tokenizers 0.20 a merge was one text, and no token could hold a space. Two spaces would be ambiguous.
     const auto& text = merge.get_ref<const std::string&>();
     const std::size_t space = text.find(' ');
     if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos)
@@ -71,6 +73,8 @@ TokenId id_in(const Vocabulary& texts, const std::string& text, std::size_t numb
   throw DataError(fmt::format("merge {} needs the token {}", number, json(text).dump()), "the vocabulary lacks it");
 }
 
+// The rank is the place in the list without comments. Of a pair that occurs twice the later rank counts, as in the map
+// that the library fills in this order. Every product must be a token: otherwise merging would end nowhere.
 MergeTable read_merges(const json& model, const Vocabulary& texts) {
   const json& merges = list_member(model, "merges", "the model");
   MergeTable table;
@@ -137,6 +141,8 @@ std::vector<AddedToken> read_added_tokens(const json& file, const Vocabulary& te
     token.is_single_word = flag_member(entry, "single_word", false, what);
     token.strips_left = flag_member(entry, "lstrip", false, what);
     token.strips_right = flag_member(entry, "rstrip", false, what);
+    // By default special tokens are looked for in the raw text: a normaliser that lowers or prepends must not hide
+    // them.
     token.is_normalized = flag_member(entry, "normalized", !token.is_special, what);
     if (token.content.empty()) continue;  // as the library
     if (token.content.size() > kLongest) throw DataError(fmt::format("{} is longer than {} bytes", what, kLongest));
@@ -157,6 +163,7 @@ void require_few(const AroundText& around) {
     throw DataError(fmt::format("the post-processor adds more than {} tokens to each text", kMostAround));
 }
 
+// "pair" describes two texts, which are never encoded together here. A special token may stand for several ids.
 AroundText read_template(const json& processor, const std::string& what) {
   AroundText around;
   const json& specials = member(processor, "special_tokens", what);
@@ -193,6 +200,7 @@ bool has_template(const json& processor) {
   return std::any_of(steps.begin(), steps.end(), has_template);
 }
 
+// A Sequence applies one processor after the other, each around what the ones before it have made.
 AroundText read_post_processor(const json& processor) {
   if (processor.is_null()) return {};
   const std::string type = type_of(processor, "the post-processor"), what = "the post-processor " + type;

@@ -83,6 +83,8 @@ constexpr const char* kOfText = "tokens that tokenizer.json lacks are named";
 constexpr const char* kSentencepiece = "of sentencepiece, which tokenizer.json replaces";
 constexpr const char* kAroundText = "tokenizer.json decides; where it says otherwise, the difference is named";
 
+// Harmless keys are listed, because every other key is reported: a key that nothing here knows may change ids.
+// Configurations gain keys with each version of transformers.
 constexpr ForeignKey kConfig[] = {
     {"bos_token", used, "begins a text"},
     {"eos_token", used, "ends a text"},
@@ -165,6 +167,7 @@ constexpr ForeignKey kMap[] = {
     {"eoi_token", harmless, kOfText},
 };
 
+// Indices into tokenizer_formats(), which is in the same order.
 enum Format : std::size_t { kOfTokenizer, kOfModel, kOfStep, kOfAddedToken, kOfConfig, kOfMap };
 
 class Remarks {

@@ -5,6 +5,8 @@
 
 namespace multicard {
 
+// Ranges that touch are joined, too: complement() takes every place between two ranges for a gap, and the number of
+// ranges decides whether a pattern names a category or lists characters (pcre2_set).
 CodePointSet::CodePointSet(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
   std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
   std::size_t size = 0;
@@ -24,6 +26,8 @@ bool CodePointSet::contains(char32_t character) const {
   return after != ranges_.begin() && character <= std::prev(after)->last;
 }
 
+// Surrogates are code points like any other here, so that two complements give the set back. No valid UTF-8 holds them;
+// they are dropped where a set is written for PCRE2.
 CodePointSet CodePointSet::complement() const {
   CodePointSet result;
   char32_t next = 0;
@@ -41,6 +45,8 @@ CodePointSet operator|(const CodePointSet& a, const CodePointSet& b) {
   return CodePointSet(std::move(ranges));
 }
 
+// De Morgan, rather than a second walk through two lists of ranges: sets are worked out once for a pattern and never
+// while text is matched.
 CodePointSet operator&(const CodePointSet& a, const CodePointSet& b) {
   return (a.complement() | b.complement()).complement();
 }

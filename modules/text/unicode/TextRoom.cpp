@@ -11,6 +11,7 @@ void require_few_steps(std::size_t num_steps, const char* what) {
   if (num_steps > kMostSteps) throw DataError(fmt::format("{} has more than {} steps", what, kMostSteps));
 }
 
+// A text is never cut at the limit: fewer tokens than the library gives would be wrong without any sign of it.
 void TextRoom::refuse() const {
   throw DataError(fmt::format("{} makes more than {} of a text of {}", what_,
                               human_bytes(static_cast<double>(room_for(text_bytes_))),

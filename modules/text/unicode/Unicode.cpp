@@ -26,6 +26,8 @@ char32_t small_letter(char32_t character) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
 }
 
+// The length that utf8proc returns may exceed the buffer: it counts what would be needed. kLongest is above every
+// decomposition of Unicode, so that this cannot happen.
 void append_parts(std::vector<utf8proc_int32_t>& characters, utf8proc_int32_t character, utf8proc_option_t option) {
   constexpr int kLongest = 32;  // the longest decomposition has 18 characters
   const std::size_t size = characters.size();
@@ -36,6 +38,8 @@ void append_parts(std::vector<utf8proc_int32_t>& characters, utf8proc_int32_t ch
   characters.resize(size + static_cast<std::size_t>(std::max<utf8proc_ssize_t>(0, length)));
 }
 
+// What the tokenizers library's Unicode does not know stays whole, however new the installed utf8proc is: ids must not
+// depend on the machine.
 void append_decomposed(std::vector<utf8proc_int32_t>& characters, char32_t character, utf8proc_option_t option) {
   const auto code = static_cast<utf8proc_int32_t>(character);
   if (!is_in(kNormalizedCharacters, character)) return characters.push_back(code);
@@ -104,6 +108,9 @@ std::size_t begin_of_last_character(std::string_view text) {
   return at;
 }
 
+// Not utf8proc_map() over the whole text, which would bring in the characters of its own Unicode version and take
+// quadratic time for a long row of marks. Its steps are done here one by one (decompose, order, compose), each confined
+// to the characters that the tokenizers library knows. ASCII is its own normal form in all four.
 std::string normalized(std::string_view text, NormalForm form) {
   if (is_ascii(text)) return std::string(text);
   const bool composes = form == NormalForm::nfc || form == NormalForm::nfkc;
@@ -123,6 +130,8 @@ std::string normalized(std::string_view text, NormalForm form) {
   return result;
 }
 
+// Character by character, as the tokenizers library does it. Python's str.lower() and Rust's str::to_lowercase() look
+// further: they write a capital sigma at the end of a word as a final sigma.
 std::string lower_case(std::string_view text) {
   constexpr char32_t kDottedCapitalI = 0x130;  // the one capital whose small form has two characters
   std::string result;
@@ -138,6 +147,8 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+// Full case mappings are longer than one character for about a hundred letters; utf8proc has only the simple ones. Of
+// these letters the sharp s is the one that templates meet.
 std::string upper_case(char32_t character) {
   constexpr char32_t kSharpS = 0xDF;  // the commonest letter whose capital form has two characters
   std::string result;
@@ -181,6 +192,8 @@ bool is_letter(char32_t character) {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
+// Python's str.isprintable(), which decides what repr() escapes. The numbers of utf8proc's categories run from the
+// separators (ZS, ZL, ZP) through CC, CF and CS to CO; CN, unassigned, is 0.
 bool is_printable(char32_t character) {
   if (character < 0x80) return character >= ' ' && character < 0x7F;
   const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));

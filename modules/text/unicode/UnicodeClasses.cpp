@@ -34,6 +34,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kMajorCat
 /// As in the three bits above them.
 constexpr std::array<std::string_view, 3> kFlags{"alphabetic", "lowercase", "uppercase"};
 
+// The runs of both tables follow each other from U+0000 without gaps, so that a sum of lengths gives the place of each.
 template <class IsWanted>
 CodePointSet select(std::span<const std::uint32_t> runs, const IsWanted& is_wanted) {
   std::vector<CodePointSet::Range> ranges;
@@ -72,6 +73,8 @@ CodePointSet all() {
   return CodePointSet({{0, CodePointSet::kLast}});
 }
 
+// The property White_Space. U+200B, the zero width space, has been a format character since Unicode 4.0.1 and is not
+// among them, nor is the byte order mark.
 CodePointSet spaces() {
   return CodePointSet({{'\t', '\r'}, {0x85, 0x85}}) | category("z");
 }
@@ -107,6 +110,7 @@ char32_t first_of_case(char32_t character) {
   return character;
 }
 
+// Loose matching of names by UAX #44 (LM3), but without its last part: a prefix "is" stays.
 std::string plain(std::string_view name) {
   std::string result;
   for (const char character : name)
@@ -117,6 +121,8 @@ std::string plain(std::string_view name) {
 
 }  // namespace
 
+// Below U+0100 Oniguruma answers \w alone from a table of Latin-1 that counts ² ³ ¹ ¼ ½ ¾ as word characters. In
+// brackets it takes the ranges of Unicode, where these six are numbers of category No and no part of a word.
 CodePointSet word_set(ClassPlace place) {
   CodePointSet words = flagged("alphabetic") | category("m") | category("nd") | category("pc");
   if (place == ClassPlace::inside_set) return words;
@@ -141,6 +147,8 @@ std::optional<CodePointSet> posix_set(std::string_view name) {
   return std::nullopt;
 }
 
+// One name may be looked for in all tables because none has it twice but "punct", which is therefore decided first,
+// like "word", whose meaning depends on the place.
 std::optional<CodePointSet> property_set(std::string_view name, ClassPlace place) {
   const std::string wanted = plain(name);
   if (wanted == "word") return word_set(place);
@@ -155,6 +163,8 @@ bool equal_without_case(char32_t a, char32_t b) {
   return a == b || first_of_case(a) == first_of_case(b);
 }
 
+// Groups have up to four members (θ Θ ϑ ϴ). The table pairs each with the first of its group: one step leads back to
+// that and one more to all the others.
 CodePointSet case_closed(char32_t character) {
   const char32_t first = first_of_case(character);
   std::vector<CodePointSet::Range> ranges{{first, first}};
