@@ -16,6 +16,8 @@ JinjaArguments JinjaRuntime::arguments_of(const Expression& expression) {
   return arguments;
 }
 
+// An error of a template ends its whole rendering: scopes and captured text that an exception leaves open are never
+// looked at again, so that open() and close() need no guards.
 JinjaValue JinjaRuntime::call(const Expression& expression) {
   const Expression& function = *expression.operands[0];
   if (function.kind == JinjaExpression::Kind::attribute) {  // a method, without an object for it
@@ -46,6 +48,10 @@ JinjaValue JinjaRuntime::call(const JinjaCallable& callable, const JinjaArgument
   return result;
 }
 
+// A macro sees the scopes around its definition, not those around its call. Defaults are evaluated one after the other
+// within its own scope, so that one may refer to a parameter before it. `caller` is undefined unless a call block gives
+// it: that of a macro further out must not be seen. Jinja's `varargs` and `kwargs` are left out, and surplus arguments
+// are errors, as for a macro that does not name them.
 JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaArguments& arguments) {
   const JinjaLimits::Level level(limits_);
   const JinjaNode& macro = *callable.macro;

@@ -25,6 +25,7 @@ std::optional<std::size_t> place_of(const JinjaValue& key, std::size_t size) {
 
 }  // namespace
 
+// What a text costs is taken off before it is made: the weight bounds it, and a hostile value must not exist first.
 std::string JinjaRuntime::text_of(const JinjaValue& value) {
   spend(value.weight());
   return jinja_text(value);
@@ -35,6 +36,7 @@ bool JinjaRuntime::equal(const JinjaValue& a, const JinjaValue& b) {
   return jinja_equal(a, b);
 }
 
+// Names and literals count no step: there are not more of them than the expression around has operands, and it counts.
 JinjaValue JinjaRuntime::value_of(const Expression& expression) {
   switch (expression.kind) {  // the commonest ones need no more
     case Kind::literal:
@@ -122,6 +124,9 @@ JinjaValue JinjaRuntime::dict_of(const Expression& expression) {
   return dict;
 }
 
+// Jinja asks getattr() first and the object's items then. A dict's methods therefore hide its members: message.items is
+// the method, whatever a data set put there; message['items'] is the member. Attributes of undefined are errors, those
+// that a defined value lacks are undefined.
 JinjaValue JinjaRuntime::attribute(const JinjaValue& value, const std::string& name) {
   if (const JinjaDict* dict = value.dict()) {
     if (const JinjaFunction method = find_jinja_method(value, name))
@@ -159,6 +164,8 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
   return JinjaUndefined{&name};
 }
 
+// The other way round than attribute(): members first. A key that does not suit (a text for a list, an index out of
+// range) gives undefined instead of Python's exception, because Jinja catches TypeError and LookupError there.
 JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, const std::string* name) {
   require_defined(value);
   if (const JinjaDict* dict = value.dict()) {
@@ -186,6 +193,8 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
   return JinjaUndefined{name};
 }
 
+// Bounds are clamped as by Python's slice.indices(): for a negative step they lie between -1 and size - 1. A stride
+// beyond the length is cut, so that adding it once more cannot overflow.
 JinjaValue JinjaRuntime::slice(const Expression& expression) {
   const JinjaValue value = value_of(*expression.operands[0]);
   const std::string* text = value.string();
@@ -224,6 +233,8 @@ JinjaValue JinjaRuntime::slice(const Expression& expression) {
   return part;
 }
 
+// A second walk through a generator finds nothing, as in Python; templates that assign one to a name and use it twice
+// depend on that. A character of a text becomes a value of its own and is counted as one.
 std::shared_ptr<const JinjaList> JinjaRuntime::items_of(const JinjaValue& value) {
   std::vector<JinjaValue> items;
   if (const JinjaList* list = value.list()) {

@@ -11,6 +11,8 @@ using Kind = JinjaExpression::Kind;
 
 }  // namespace
 
+// The parser builds a + a + a in a loop, without recursion, and yet its evaluation and its destructor recurse once for
+// each link: the tree's depth is bounded apart from the parser's.
 void count_depth(JinjaExpression& parent, const Pointer& child) {
   constexpr int kDeepest = 500;
   if (child) parent.depth = std::max(parent.depth, child->depth + 1);

@@ -47,6 +47,7 @@ Pointer JinjaExpressionParser::tuple(Condition condition) {
   return all;
 }
 
+// A choice without else is undefined where its condition is false, and undefined writes nothing.
 Pointer JinjaExpressionParser::expression() {
   const Nesting nesting(depth_);
   Pointer value = either();
@@ -73,6 +74,7 @@ Pointer JinjaExpressionParser::both() {
   return left;
 }
 
+// Counted, not recursed into. Two are not none: "not not x" is a boolean.
 Pointer JinjaExpressionParser::negation() {
   int times = 0;
   while (stream_.take_name("not"))
@@ -120,6 +122,7 @@ Pointer JinjaExpressionParser::sum() {
   return left;
 }
 
+// The order of Jinja's grammar, not of Python's: ~ binds more tightly than + and -, and less than * and /.
 Pointer JinjaExpressionParser::concatenation() {
   Pointer left = product();
   while (stream_.take_symbol("~"))
@@ -140,6 +143,8 @@ Pointer JinjaExpressionParser::product() {
   return left;
 }
 
+// Jinja's power associates to the left and takes signs with its base, both unlike Python: 2 ** 3 ** 2 is 64 and -2 ** 2
+// is 4.
 Pointer JinjaExpressionParser::power() {
   Pointer left = unary(true);
   while (stream_.take_symbol("**"))
@@ -147,6 +152,8 @@ Pointer JinjaExpressionParser::power() {
   return left;
 }
 
+// Filters bind more tightly than any operator but the sign: a ~ b | trim trims b, and -1 | abs is 1. Of several signs
+// the outermost takes the filters.
 Pointer JinjaExpressionParser::unary(bool takes_filters) {
   const Nesting nesting(depth_);
   Pointer value;

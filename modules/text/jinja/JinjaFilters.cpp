@@ -33,6 +33,7 @@ std::string title_of(const std::string& text) {
   std::string result;
   bool begins_word = true;
   for (const std::string_view character : python_characters(text)) {
+    // Jinja splits at [-\s({\[<]. str.title() begins a word after any character without case: "It'S".
     result += begins_word ? python_upper(character) : lower_case(character);
     begins_word =
         std::string_view("-({[<").find(character) != std::string_view::npos || python_strip(character).empty();
@@ -40,6 +41,8 @@ std::string title_of(const std::string& text) {
   return result;
 }
 
+// As markupsafe writes it, with numbers for the quotes. The result is an ordinary text here: Jinja's Markup would also
+// escape what is later joined to it, which no chat template wants.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char character : text) {
@@ -62,6 +65,7 @@ JinjaValue default_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArg
   return bound[0] ? *bound[0] : JinjaValue("");
 }
 
+// std::from_chars takes neither white space nor a plus sign, which Python's float() and int() do.
 std::optional<double> read_real(std::string_view text) {
   text = python_strip(text);
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -85,6 +89,7 @@ std::optional<std::int64_t> truncated(double number) {
   return static_cast<std::int64_t>(number);
 }
 
+// Jinja tries int() and then int(float()), so that "12.7" is 12. What is no number gives the default without an error.
 JinjaValue int_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("int", {"default", "base"});
   const JinjaValue otherwise = bound[0] ? *bound[0] : JinjaValue(std::int64_t{0});
@@ -111,6 +116,8 @@ JinjaValue float_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArgum
   return bound[0] ? *bound[0] : JinjaValue(0.0);
 }
 
+// "common" is Python's round(): halves go to the even neighbour, and an integer stays one. "ceil" and "floor" scale and
+// always give a float.
 JinjaValue round_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("round", {"precision", "method"});
   const std::int64_t precision = std::clamp<std::int64_t>(integer_or(bound[0], 0), -300, 300);
@@ -155,6 +162,7 @@ JinjaValue indent_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
   const std::int64_t width = given ? 0 : std::clamp<std::int64_t>(integer_or(bound[0], 4), 0, 10000);
   const std::string margin = given ? *given : std::string(static_cast<std::size_t>(width), ' ');
   const bool indents_blank = bound[2] && bound[2]->is_true();
+  // As in Jinja: splitlines() would drop an empty last line.
   const std::string text = string_of(value) + "\n";
   const std::vector<std::string_view> lines = python_lines(text);
   runtime.spend(lines.size() * margin.size());
@@ -168,6 +176,9 @@ JinjaValue indent_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
   return result;
 }
 
+// transformers replaces Jinja's filter by plain json.dumps(ensure_ascii=False): nothing is escaped for HTML, and
+// members keep their order. An indent takes the space after the comma away. What separators and margins may multiply is
+// counted before anything is written.
 JinjaValue tojson_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("tojson", {"ensure_ascii", "indent", "separators", "sort_keys"});
   JinjaJsonOptions options;

@@ -46,6 +46,8 @@ JinjaValue dict(JinjaRuntime&, const JinjaValue&, const JinjaArguments& argument
   return make_jinja_dict(members_of(arguments));
 }
 
+// The one value that a template may change, because "set" within a loop ends with the pass. The rendering owns it, so
+// that a namespace which holds itself is no leak. Members with an underscore are those that the sandbox forbids.
 JinjaValue name_space(JinjaRuntime& runtime, const JinjaValue&, const JinjaArguments& arguments) {
   runtime.spend(64 * (1 + arguments.named.size()));
   JinjaNamespace* members = runtime.make_namespace();
@@ -85,6 +87,7 @@ JinjaValue strftime_now(JinjaRuntime& runtime, const JinjaValue&, const JinjaArg
 
 }  // namespace
 
+// As in Python every parameter may be given by place or by name, and none twice.
 std::vector<const JinjaValue*> JinjaArguments::bind(const char* function,
                                                     std::initializer_list<std::string_view> parameters) const {
   std::vector<const JinjaValue*> bound(parameters.size(), nullptr);

@@ -35,6 +35,7 @@ std::string with_plain_lines(std::string_view source) {
 
 /// What the escapes in a string literal mean.
 std::string unescaped(std::string_view text) {
+  // Python's literals: an unknown escape keeps its backslash, and one in front of a line feed joins the lines.
   std::string result;
   const auto hex = [&](std::size_t at, std::size_t digits) {
     char32_t value = 0;
@@ -74,6 +75,7 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
+// No regular expressions, unlike Jinja's own lexer: one pass, whose time is proportional to the template's length.
 class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
@@ -116,6 +118,8 @@ class Lexer {
     if (open < source_.size()) text = stripped_for(text, open);
     if (!text.empty()) add(Kind::data, std::string(text));
   }
+  // lstrip_blocks: what stands in front of a block or comment goes if it is white space from the line's beginning on.
+  // "{{" keeps it, "+" keeps it, "-" takes all white space, line feeds included.
   std::string_view stripped_for(std::string_view text, std::size_t open) const {
     const char mark = open + 2 < source_.size() ? source_[open + 2] : ' ';
     if (mark == '-') return python_strip(text, PythonEnds::right);
@@ -134,6 +138,8 @@ class Lexer {
     } else if (mark != '+' && trims_line && at_ < source_.size() && source_[at_] == '\n') {
       to = at_ + 1;
     }
+    // A tag whose line feed was trimmed leaves the next one at the beginning of a line, although that line feed is no
+    // data.
     at_line_begin_ = to > at_ && source_[to - 1] == '\n';
     advance(to);
   }
@@ -166,6 +172,8 @@ class Lexer {
     }
     if (!take("%}")) return false;
     end_tag(at, mark, true);
+    // Nothing in a raw block has a meaning but its end: comments and strings are data there, and so is a "{%" of
+    // anything else.
     for (std::size_t open = at_; (open = source_.find("{%", open)) != std::string_view::npos; ++open) {
       at = open + 2;
       if (!take("-")) take("+");
@@ -179,6 +187,8 @@ class Lexer {
     throw JinjaError("a raw block does not end");
   }
 
+  // Within brackets "}}" and "%}" are no end, as in {{ {'a': {}} }}. Outside them "-" and "+" belong to the end only
+  // where it follows at once; an output has no "+" there.
   void tag(bool is_output) {
     add(is_output ? Kind::output_begin : Kind::block_begin, "");
     std::string open_brackets;

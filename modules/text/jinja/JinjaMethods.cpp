@@ -12,6 +12,8 @@ namespace {
 using Arguments = JinjaArguments;
 using Value = JinjaValue;
 
+// A search in a dict walks through its members, hence its cost. A list or a dict for a key is an error, even of an
+// empty dict.
 Value get(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("get", {"key", "default"});
   if (!bound[0]) throw JinjaError("get needs a key");
@@ -22,6 +24,7 @@ Value get(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) 
 
 enum class Part { keys, values, items };
 
+// Python's views follow their dict. These are copies, and as no dict changes a template cannot notice.
 template <Part part>
 Value view(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   arguments.bind("keys, values and items", {});
@@ -37,6 +40,7 @@ Value view(JinjaRuntime& runtime, const Value& self, const Arguments& arguments)
   return make_jinja_list(std::move(items), JinjaList::Kind::view);
 }
 
+// No value ever changes, so that a copy is the value itself.
 Value copy(JinjaRuntime&, const Value& self, const Arguments& arguments) {
   arguments.bind("copy", {});
   return self;
@@ -60,6 +64,8 @@ Value count_items(JinjaRuntime& runtime, const Value& self, const Arguments& arg
   return count;
 }
 
+// transformers renders in ImmutableSandboxedEnvironment, which refuses the same methods. Known by name, they give a
+// better error than "no such method".
 Value refuse_change(JinjaRuntime&, const Value& self, const Arguments&) {
   throw JinjaError(std::string("a template may not change a ") + self.type_name());
 }

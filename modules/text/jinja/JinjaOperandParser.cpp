@@ -30,6 +30,8 @@ JinjaValue number(const JinjaToken& token) {
 
 }  // namespace
 
+// Names, attributes and literals are collected as the template's words: whether it "uses" tools or reasoning at all is
+// decided by them, without a rendering (JinjaTemplate::mentions).
 Pointer JinjaExpressionParser::reference(const std::string& name) {
   Pointer expression = make_expression(Kind::name);
   expression->name = name;
@@ -88,6 +90,7 @@ Pointer JinjaExpressionParser::dict() {
 Pointer JinjaExpressionParser::postfix(Pointer value) {
   for (;;) {
     if (stream_.take_symbol(".")) {
+      // Jinja's own: x.0 is x[0].
       if (stream_.is(Token::integer)) {
         value = make_expression(Kind::item, std::move(value), make_literal(number(stream_.take())));
       } else {
@@ -106,6 +109,8 @@ Pointer JinjaExpressionParser::postfix(Pointer value) {
   }
 }
 
+// x[1, 2] has a tuple for its key, as in Python. Bounds that are left out stay null: what they mean depends on the sign
+// of the step.
 Pointer JinjaExpressionParser::subscript(Pointer value) {
   const auto is_bound = [&] { return !stream_.is_symbol(":") && !stream_.is_symbol("]"); };
   Pointer first = is_bound() ? tuple() : nullptr;
@@ -140,6 +145,8 @@ Pointer JinjaExpressionParser::filters(Pointer value) {
   return value;
 }
 
+// An unknown filter or test is an error only where it is reached: published templates have branches for images and
+// sounds that no conversation here takes.
 Pointer JinjaExpressionParser::filter(Pointer value) {
   Pointer result = make_expression(Kind::filter, std::move(value));
   result->name = stream_.name();
@@ -148,6 +155,8 @@ Pointer JinjaExpressionParser::filter(Pointer value) {
   return result;
 }
 
+// "is divisibleby 3" needs no parentheses. The argument is one operand with its postfixes: "x is eq y or z" ends before
+// "or". Words that may follow a test are no arguments.
 Pointer JinjaExpressionParser::test(Pointer value) {
   constexpr std::array<std::string_view, 3> kConnectives{"else", "or", "and"};
   const bool is_negated = stream_.take_name("not");

@@ -44,6 +44,7 @@ std::int64_t checked(bool overflows, const std::int64_t& result) {
   return result;
 }
 
+// Python's integers have no bounds; here 64 bits must do. What exceeds them is an error and never wraps.
 std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
   if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
@@ -53,6 +54,7 @@ std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
   return result;
 }
 
+// Python rounds down and gives a remainder the divisor's sign; C++ cuts towards zero. INT64_MIN / -1 would trap.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   checked(a == INT64_MIN && b == -1, 0);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -104,6 +106,7 @@ JinjaValue of_reals(JinjaOperator operation, double a, double b) {
 
 /// What a row of values or a text becomes that is repeated.
 JinjaValue repeated(JinjaRuntime& runtime, const JinjaValue& value, std::int64_t times) {
+  // The product is tested by a division, since it may overflow, and the memory is counted before it is taken.
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(times, 0));
   if (count > 0 && value.weight() > (std::size_t{1} << 40) / count) throw JinjaError("a value is too large");
   runtime.spend(value.weight() * count);
@@ -148,6 +151,7 @@ JinjaValue JinjaRuntime::unary(const Expression& expression) {
 JinjaValue JinjaRuntime::joined(JinjaValue left, const JinjaValue& right) {
   if (left.string() && right.string()) {
     spend(right.string()->size());
+    // A temporary text grows in place, so that a ~ b ~ c ~ d copies each part once.
     if (left.append_in_place(*right.string())) return left;
     spend(left.string()->size());
     std::string text;
@@ -161,6 +165,8 @@ JinjaValue JinjaRuntime::joined(JinjaValue left, const JinjaValue& right) {
   return list;
 }
 
+// "and" and "or" return an operand, not a boolean, and evaluate the right one only if need be. Rows are added only to
+// rows of their kind: list + tuple is an error in Python, too.
 JinjaValue JinjaRuntime::binary(const Expression& expression) {
   const JinjaOperator operation = expression.operators[0];
   JinjaValue left = value_of(*expression.operands[0]);
@@ -192,6 +198,7 @@ JinjaValue JinjaRuntime::binary(const Expression& expression) {
   return jinja_arithmetic(operation, left, right);
 }
 
+// a < b < c evaluates b once and stops at the first comparison that fails.
 JinjaValue JinjaRuntime::comparison(const Expression& expression) {
   JinjaValue left = value_of(*expression.operands[0]);
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {
@@ -252,6 +259,7 @@ std::string jinja_percent_format(JinjaRuntime& runtime, std::string_view text, c
       throw JinjaError("a format string is not supported");
     }
   }
+  // Python complains of values left over, except of one that could be a mapping: a dict or a list may go unused.
   const bool may_be_left = values.dict() || values.is_undefined() || (list && list->is_sequence());
   if (is_row ? used < list->items.size() : used == 0 && !may_be_left)
     throw JinjaError("a format string needs fewer values");

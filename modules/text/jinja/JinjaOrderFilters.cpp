@@ -23,6 +23,7 @@ bool is_true(const JinjaValue* value) {
 JinjaValue groupby_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("groupby", {"attribute", "default", "case_sensitive"});
   if (!bound[0]) throw JinjaError("groupby needs an attribute");
+  // Sorted by keys in small letters, and named by the key as the group's first item spells it.
   struct Keyed {
     JinjaValue key, own_key, item;
   };
@@ -61,6 +62,7 @@ JinjaValue sort_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jin
     keyed.emplace_back(key_of(member, is_true(bound[1])), item);
     runtime.spend(16 * keyed.back().first.weight());  // it is compared that often or so
   }
+  // A reversed comparison, not a reversed result: in Python, too, equal items keep their order then.
   const bool is_reverse = is_true(bound[0]);
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
     return is_reverse ? jinja_order(b.first, a.first) < 0 : jinja_order(a.first, b.first) < 0;
@@ -80,6 +82,7 @@ JinjaValue unique_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
     const bool has_attribute = bound[1] && !bound[1]->is_none();
     const JinjaValue key = key_of(has_attribute ? jinja_member(runtime, item, *bound[1]) : item, is_true(bound[0]));
     require_jinja_key(key);
+    // Quadratic without hashes; equal() counts what it costs, so that the limits end a hostile list.
     if (std::any_of(keys.begin(), keys.end(), [&](const JinjaValue& other) { return runtime.equal(key, other); }))
       continue;
     keys.push_back(key);
@@ -112,6 +115,7 @@ JinjaValue extreme_filter(JinjaRuntime& runtime, const JinjaValue& value, const 
     const int order = best ? jinja_order(key, best->first) : 0;
     if (!best || (extreme == Extreme::smallest ? order < 0 : order > 0)) best.emplace(std::move(key), item);
   }
+  // Undefined for an empty row, where Python's min() raises an exception.
   return best ? best->second : JinjaValue();
 }
 

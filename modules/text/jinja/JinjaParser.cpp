@@ -88,6 +88,7 @@ class Parser {
     return node;
   }
 
+  // An elif is a choice in the else branch. It is parsed and rendered by recursion, so that their number is bounded.
   NodePointer choice() {
     NodePointer node = make(Node::Kind::choice);
     node->expression = expressions_.tuple(JinjaExpressionParser::Condition::none);
@@ -131,6 +132,7 @@ class Parser {
     node->expression = expressions_.tuple(JinjaExpressionParser::Condition::none);
     if (stream_.take_name("if")) node->more.push_back(expressions_.expression());
     node->is_recursive = stream_.take_name("recursive");
+    // The name needs a place also where the body does not use it: the rendering sets it for each pass.
     program_.symbols.number_of("loop");
     end_statement();
     ++num_loops_;
@@ -189,6 +191,7 @@ class Parser {
   }
 
   NodePointer macro_body(NodePointer node, std::string_view end) {
+    // A macro within a loop is no part of it: break and continue do not reach out of a macro.
     const int num_loops = std::exchange(num_loops_, 0);
     program_.symbols.number_of("caller");
     node = block(std::move(node), end);

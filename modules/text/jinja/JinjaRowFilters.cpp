@@ -17,6 +17,8 @@ Items copied(std::span<const JinjaValue> items) {
   return {items.begin(), items.end()};
 }
 
+// Python's generators work when they are walked through, these at once. A template could only see the difference by an
+// error in an item that it never reaches. That they are used up, always true and without length is kept.
 JinjaValue generator(Items items) {
   return make_jinja_list(std::move(items), JinjaList::Kind::generator);
 }
@@ -133,6 +135,7 @@ JinjaValue batch_filter(JinjaRuntime& runtime, const JinjaValue& value, const Ji
   return generator(std::move(batches));
 }
 
+// The first slices are one longer where the items do not divide evenly; a filling goes to the others only.
 JinjaValue slice_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("slice", {"slices", "fill_with"});
   const std::int64_t count = bound[0] ? integer_or(bound[0], 0) : 0;
@@ -194,6 +197,7 @@ JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
 
 }  // namespace
 
+// Jinja's make_attrgetter(): a path whose parts are tried as members, those of digits as indices.
 JinjaValue jinja_member(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute) {
   if (attribute.is_integer()) return runtime.item(item, attribute);
   for (const std::string_view part : python_split(string_of(attribute), ".", -1, PythonEnds::left)) {

@@ -25,6 +25,8 @@ std::size_t weight_of(const JinjaTemplate::Variables& variables) {
 
 }  // namespace
 
+// Every name of the program has its place from the start, so that a look-up is an index. Variables come after the
+// functions and hide those of the same name.
 JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work)
     : program_(program),
       loop_symbol_(found(program.symbols, "loop")),
@@ -41,12 +43,15 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
     if (const std::size_t* symbol = program.symbols.find(name)) scopes_.set(*symbol, value);
 }
 
+// The written text counts as work at the rate of bytes in values (JinjaLimits::work).
 JinjaOutput JinjaRuntime::run() {
   render(*program_.root);
   work_ += output_.text.size() / 512;
   return std::move(output_);
 }
 
+// A value's own part only: what its items hold was counted when they were made. What walks through all of it counts the
+// whole weight instead.
 void JinjaRuntime::spend_on(const JinjaValue& value) {
   constexpr std::size_t kItem = 32;
   if (const std::string* text = value.string()) return spend(text->size() + kItem);
@@ -128,6 +133,8 @@ JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::share
   return Flow::normal;
 }
 
+// Which part of the text a message has written is recorded here, for locating answers (MessagePasses). In a macro or a
+// block that is assigned the place in the final text is not known yet.
 JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& loop) {
   const JinjaValue& item = loop.items->items[loop.index];
   const std::size_t begin = output_.text.size();
@@ -143,6 +150,7 @@ JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& 
 
 /// Those items of a loop for which its condition is true.
 std::shared_ptr<const JinjaList> JinjaRuntime::chosen_items(const Node& node, const JinjaValue& value) {
+  // The condition is applied before the loop begins: loop.index, loop.length and loop.last count chosen items only.
   std::shared_ptr<const JinjaList> all = items_of(value);
   if (node.more.empty()) return all;
   std::vector<JinjaValue> chosen;
@@ -163,6 +171,7 @@ void JinjaRuntime::bind(const std::vector<Node::Target>& targets, const JinjaVal
     assign(targets[i], parts->items[i]);
 }
 
+// A member can be set of namespaces only. Dicts cannot change, which is why values may be shared without copies.
 void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
   if (target.member.empty()) return scopes_.set(target.symbol, std::move(value));
   JinjaNamespace* members = scopes_[target.symbol].name_space();
@@ -190,6 +199,7 @@ void JinjaRuntime::render_call_block(const Node& node) {
   put(text_of(call(*function.callable(), arguments)));
 }
 
+// All values are evaluated before any is set: in "with a = 1, b = a" the second a is the outer one.
 JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
   std::vector<JinjaValue> values;
   for (const auto& expression : node.more)

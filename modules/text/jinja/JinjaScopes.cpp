@@ -4,6 +4,8 @@
 
 namespace multicard {
 
+// Values live in one row by symbol, and a scope remembers only what it has covered: reading, by far the most frequent,
+// does not depend on how deeply scopes are nested.
 void JinjaScopes::set(std::size_t symbol, JinjaValue value) {
   if (depths_[symbol] < scopes_.size()) {  // for the first time in the innermost scope
     saved_.push_back({symbol, std::move(values_[symbol]), depths_[symbol]});

@@ -43,6 +43,8 @@ bool divisible_test(JinjaRuntime&, const JinjaValue& value, const JinjaArguments
   return !jinja_arithmetic(JinjaOperator::modulo, value, other(arguments)).is_true();
 }
 
+// Python's "is": true, false and none are single objects, lists and dicts are compared by address. Whether two texts or
+// floats are one object depends on the interpreter, so that the question is refused.
 bool same_test(JinjaRuntime&, const JinjaValue& value, const JinjaArguments& arguments) {
   const JinjaValue& as = other(arguments);
   if (value.is_boolean() || as.is_boolean())
@@ -90,6 +92,7 @@ JinjaPredicate find_jinja_test(std::string_view name) {
       {"ge", order_test<[](int order) { return 0 <= order; }>},
       {">=", order_test<[](int order) { return 0 <= order; }>},
       {"boolean", plain<[](Value value) { return value.is_boolean(); }>},
+      // Jinja's Undefined has __call__, which raises, and passes callable() all the same. It also has a length of 0.
       {"callable", plain<[](Value value) { return value.callable() || value.is_undefined(); }>},
       {"defined", plain<[](Value value) { return !value.is_undefined(); }>},
       {"undefined", plain<[](Value value) { return value.is_undefined(); }>},

@@ -62,6 +62,7 @@ void append_json_string(std::string& out, std::string_view text, bool escapes_no
   out += '"';
 }
 
+// json.dumps() writes what JSON lacks as JavaScript names it.
 std::string json_number(const JinjaValue& value) {
   if (!value.is_real()) return std::to_string(value.integer());
   if (std::isnan(value.real())) return "NaN";
@@ -127,6 +128,7 @@ class JsonWriter {
       write(members[i]->second);
     });
   }
+  // json.dumps() takes numbers, booleans and None for keys and writes them as texts.
   void write_key(const JinjaValue& key) {
     if (key.is_string()) return write(key);
     if (!key.is_number() && !key.is_none()) throw JinjaError(std::string("tojson of a key of type ") + key.type_name());
@@ -142,6 +144,8 @@ class JsonWriter {
 
 }  // namespace
 
+// Undefined writes nothing at the top, but within a list it is "Undefined". Functions and generators are written with
+// their address in Python, which no two runs agree on; views and ranges no template writes. All of these are refused.
 std::string jinja_text(const JinjaValue& value) {
   if (const std::string* text = value.string()) return *text;
   if (value.is_undefined()) return {};

@@ -30,6 +30,8 @@ Value strip(JinjaRuntime& runtime, const Value& self, const Arguments& arguments
 }
 
 template <PythonEnds from>
+// Searching costs at worst the product of both lengths; a 64th of it is counted, because bytes are compared many at a
+// time.
 Value split(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("split", {"sep", "maxsplit"});
   std::optional<std::string_view> separator;
@@ -79,6 +81,7 @@ Value affix(JinjaRuntime&, const Value& self, const Arguments& arguments) {
   };
   const JinjaList* several = bound[0]->list();
   if (!several) return has(*bound[0]);
+  // Python takes a tuple here and no list.
   if (several->kind != JinjaList::Kind::tuple) throw JinjaError("startswith and endswith of a list");
   return std::any_of(several->items.begin(), several->items.end(), has);
 }
@@ -118,6 +121,7 @@ Value join(JinjaRuntime& runtime, const Value& self, const Arguments& arguments)
 
 /// The place of a character as Python counts them, -1 for none.
 std::int64_t place(const std::string& text, std::size_t at) {
+  // A place in UTF-8 becomes one in characters, which is what templates slice with.
   return at == std::string::npos ? -1 : static_cast<std::int64_t>(num_characters(std::string_view(text).substr(0, at)));
 }
 
@@ -140,6 +144,7 @@ Value count_text(JinjaRuntime& runtime, const Value& self, const Arguments& argu
   const auto bound = arguments.bind("count", {"sub"});
   if (!bound[0]) throw JinjaError("count needs a string");
   const std::string &text = *self.string(), &part = string_of(*bound[0]);
+  // Between all characters, and at both ends.
   if (part.empty()) return static_cast<std::int64_t>(num_characters(text) + 1);
   runtime.spend(text.size() / 64 * part.size());
   std::int64_t count = 0;
@@ -206,6 +211,7 @@ JinjaFunction find_jinja_text_method(std::string_view name) {
       {"format", format},
       {"index", index},
       {"isalpha", of_text<[](const std::string& text) { return Value(all_characters<is_letter>(text)); }>},
+      // isdigit() and isnumeric() are one here; in Python they differ for fractions and some scripts' numbers.
       {"isdigit", of_text<[](const std::string& text) { return Value(all_characters<is_numeric>(text)); }>},
       {"islower", of_text<[](const std::string& text) { return Value(is_lower_text(text)); }>},
       {"isnumeric", of_text<[](const std::string& text) { return Value(all_characters<is_numeric>(text)); }>},

@@ -15,6 +15,8 @@ constexpr int kDeepest = 200;
 constexpr std::size_t kHeaviest = std::size_t{1} << 30;
 constexpr std::size_t kWeightOfValue = 32;
 
+// x = [x, x] doubles what a walk takes and adds one list to the memory: the weight counts a shared value each time, and
+// so bounds the time. The depth bounds the recursion of walks and destructors.
 void check(std::size_t weight, int depth) {
   if (depth > kDeepest) throw JinjaError("values are nested too deeply");
   if (weight > kHeaviest) throw JinjaError("a value is too large");
@@ -90,6 +92,8 @@ const char* JinjaValue::type_name() const {
   return "";
 }
 
+// The text was made as a std::string that is not const (see the constructor), and with one owner no other thread can
+// take a second reference in the meantime.
 bool JinjaValue::append_in_place(std::string_view more) {
   auto* held = std::get_if<String>(&value_);
   if (!held || held->use_count() != 1) return false;
@@ -97,6 +101,7 @@ bool JinjaValue::append_in_place(std::string_view more) {
   return true;
 }
 
+// Messages have a handful of members, for which a walk is faster than a hash.
 const JinjaValue* JinjaDict::find(std::string_view key) const {
   for (const auto& [name, value] : items)
     if (const std::string* text = name.string(); text && *text == key) return &value;
@@ -157,6 +162,7 @@ JinjaValue make_jinja_dict(std::vector<std::pair<JinjaValue, JinjaValue>> items)
   return std::shared_ptr<const JinjaDict>(std::move(dict));
 }
 
+// Integers beyond 64 bits, which JSON allows and Python keeps, become floats.
 JinjaValue jinja_value(const nlohmann::ordered_json& json) {
   if (json.is_string()) return json.get_ref<const std::string&>();
   if (json.is_boolean()) return json.get<bool>();
@@ -198,6 +204,8 @@ bool jinja_equal(const JinjaValue& a, const JinjaValue& b) {
   return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
 }
 
+// As in Python there is no order between types (1 < "a"), of dicts, of ranges or of None; the first items that differ
+// decide between rows.
 int jinja_order(const JinjaValue& a, const JinjaValue& b) {
   if (a.is_integer() && b.is_integer()) return order_of(a.integer(), b.integer());
   if (a.is_number() && b.is_number()) return order_of(a.real(), b.real());

@@ -30,6 +30,7 @@ std::string_view stripped(std::string_view text, PythonEnds ends, Predicate&& go
   return text;
 }
 
+// With a limit the rest is one part, which keeps its white space but for the end from which parts are taken.
 std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t most, PythonEnds from) {
   std::vector<std::string_view> parts;
   text = python_strip(text, from == PythonEnds::right ? PythonEnds::right : PythonEnds::left);
@@ -65,6 +66,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
 
 }  // namespace
 
+// The four separators of ASCII are white space for str.isspace(), not by the property White_Space.
 bool is_python_space(char32_t character) {
   return is_white_space(character) || (character >= 0x1C && character <= 0x1F);
 }
@@ -100,6 +102,7 @@ std::vector<std::string_view> python_split(std::string_view text, std::optional<
   return parts;
 }
 
+// str.splitlines() ends lines at more than line feeds: VT, FF, the separators of ASCII but the last, NEL, LS and PS.
 std::vector<std::string_view> python_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   std::size_t begin = 0;
@@ -180,6 +183,7 @@ std::string python_title(std::string_view text) {
   return result;
 }
 
+// Title case, not upper case, since Python 3.8: it matters for digraphs such as ǆ, which becomes ǅ.
 std::string python_capitalize(std::string_view text) {
   if (text.empty()) return {};
   std::size_t at = 0;
@@ -187,6 +191,7 @@ std::string python_capitalize(std::string_view text) {
   return title_case(first) + lower_case(text.substr(at));
 }
 
+// Double quotes only where that saves escapes: the text has single quotes and no double ones.
 std::string python_repr(std::string_view text) {
   const char quote = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
   std::string result(1, quote);
@@ -224,6 +229,7 @@ std::string python_repr(double number) {
   const std::size_t mark = text.find('e');
   int exponent = 0;
   std::from_chars(text.data() + mark + 1 + (text[mark + 1] == '+'), text.data() + text.size(), exponent);
+  // float.__repr__ changes to an exponent of at least two digits beyond these bounds.
   if (exponent < -4 || exponent >= 16)
     return fmt::format("{}e{}{:02}", text.substr(0, mark), exponent < 0 ? '-' : '+', std::abs(exponent));
   const auto fixed = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed).ptr;

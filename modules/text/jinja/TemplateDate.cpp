@@ -34,6 +34,8 @@ std::optional<std::string> TemplateDate::field(char letter, Padding padding) con
   constexpr std::string_view kFields = "aAbhBdemyYHIMSpjuwUWFTxXR%";
   if (letter == 'f') return "000000";  // Python's microseconds
   if (letter == '\0' || kFields.find(letter) == std::string_view::npos) return std::nullopt;
+  // Names of days and months are English, because the program never calls setlocale(). "%-d" is an extension of glibc
+  // that Python hands on and Llama's templates rely on.
   std::tm midnight{};
   midnight.tm_year = year_ - 1900;
   midnight.tm_mon = month_ - 1;

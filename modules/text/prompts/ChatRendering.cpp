@@ -71,6 +71,8 @@ ChatRendering::ChatRendering(const JinjaTemplate& source, const JinjaTemplate::V
   if (!ends.adds_eos) std::erase_if(whole_.generated, [](const TextRange& block) { return block.begin == block.end; });
 }
 
+// The budget is that of all renderings of the conversation together: each of them may stay within its own limits while
+// their number grows with that of the messages.
 JinjaOutput ChatRendering::render(std::vector<JinjaValue> some, Turn as) const {
   constexpr std::size_t kMostWork = std::size_t{1} << 26;  // some seconds
   if (work_ > kMostWork) throw Exhausted();

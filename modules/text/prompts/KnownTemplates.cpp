@@ -113,6 +113,8 @@ constexpr const char* kMistral = R"jinja(
     {%- endif %}
 {%- endfor %})jinja";
 
+// Each question begins with a BOS, because Llama 2 was trained on pairs of a question and an answer. A system message
+// is part of the first question.
 constexpr const char* kLlama2 = R"jinja(
 {%- if messages[0]['role'] == 'system' %}
     {%- set loop_messages = messages[1:] %}
@@ -149,6 +151,7 @@ constexpr const char* kZephyr = R"jinja(
     {{- '<|assistant|>\n' }}
 {%- endif %})jinja";
 
+// Gemma has no system turn, and its template raises an exception rather than drop such a message.
 constexpr const char* kGemma = R"jinja(
 {{- bos_token }}
 {%- if messages[0]['role'] == 'system' %}
@@ -165,6 +168,7 @@ constexpr const char* kGemma = R"jinja(
     {{- '<start_of_turn>model\n' }}
 {%- endif %})jinja";
 
+// <|end|> ends each message. The EOS ends the whole conversation and is only there when nothing is to be generated.
 constexpr const char* kPhi3 = R"jinja(
 {%- for message in messages %}
     {%- if message['role'] in ['system', 'user', 'assistant'] %}

@@ -27,6 +27,8 @@ MessagePasses::MessagePasses(const std::vector<JinjaValue>& messages, const Jinj
   }
 }
 
+// What a pass writes before the answer is the same for all answers of a kind; where it is, the answer of another pass
+// begins right after it and needs no rendering.
 std::optional<std::string_view> MessagePasses::header_of(std::size_t message, const TextRange& answer) const {
   const std::size_t begin = passes_[message].begin;
   if (!is_whole(message) || answer.begin < begin) return std::nullopt;

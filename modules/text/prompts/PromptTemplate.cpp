@@ -82,6 +82,8 @@ std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folde
   return PromptTemplate(find_alike(*own), own);
 }
 
+// A folder's template is taken for the known one of its name, since it renders plain conversations alike and may write
+// tools, documents and reasoning besides, which the known ones cannot.
 PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder, const TemplateDate& date) {
   std::error_code unused;
   if (name != kOwn && !std::filesystem::is_directory(folder, unused)) return named(name);

@@ -43,6 +43,8 @@ bool is_header(std::string_view marker, std::string_view inner, const TurnTexts&
 
 }  // namespace
 
+// First one marker for both places. Where there is none the inner one must be a marker in brackets of its own, because
+// what follows an answer may as well be the header of the next question.
 TurnEnds find_turn_ends(const TurnTexts& texts, std::string_view eos) {
   std::string_view common = common_whole(texts.last, texts.inner);
   if (common.size() < texts.last.size() && !eos.empty() && texts.last.ends_with(eos)) {  // an EOS at the very end

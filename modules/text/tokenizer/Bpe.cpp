@@ -59,6 +59,8 @@ Bpe::Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options)
   find_lasting_tokens();
 }
 
+// A word that is a token is not always what merging makes of it: a token may be reachable only by another order of
+// merges, or by none. It is taken whole where merging leads to it, or where the file says that merges are ignored.
 void Bpe::encode(std::string_view word, std::vector<TokenId>& out) const {
   if (const std::optional<TokenId> id = vocabulary_.find(word); id && lasts_[*id]) return out.push_back(*id);
   encode_units(word, out);

@@ -158,6 +158,7 @@ Decoder::Step Decoder::make_step(const nlohmann::json& description, const std::s
   throw DataError(fmt::format("the decoder {} is not supported", type));
 }
 
+// The digits may be of either case, as the library reads them, although vocabularies have capital ones.
 std::optional<char> fallback_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
   std::uint8_t byte = 0;

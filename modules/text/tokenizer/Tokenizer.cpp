@@ -88,6 +88,7 @@ void encode_raw(const TokenizerParts& parts, std::string_view text, Encoding& ou
   }
 }
 
+// Two rooms: the normaliser and the steps after it may each make their part of the text longer.
 Encoding encoding_of(std::string_view text) {
   return {TextRoom(text.size(), "the normalizer"), TextRoom(text.size(), "the pre-tokenizer")};
 }
@@ -186,6 +187,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   return std::shared_ptr<const Tokenizer>(new Tokenizer(read_parts(*file, in_folder)));
 }
 
+// A folder of Llama 3 may have both files: the JSON says more, and transformers reads it, too.
 std::optional<std::string> Tokenizer::file_in(const std::string& folder) {
   std::error_code unused;
   for (const char* name : {kJsonName, kModelName})

@@ -7,6 +7,7 @@
 
 namespace multicard {
 
+// Steps are called one from the other (PreTokenizer), so that their number is also the depth of the recursion.
 void require_few_steps(std::size_t num_steps, const char* what) {
   if (num_steps > kMostSteps) throw DataError(fmt::format("{} has more than {} steps", what, kMostSteps));
 }

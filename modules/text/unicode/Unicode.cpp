@@ -12,6 +12,7 @@ namespace multicard {
 
 namespace {
 
+// The search of CodePointSet::contains() over tables that lie in read-only memory: a set would copy them at the start.
 bool is_in(std::span<const CodePointSet::Range> ranges, char32_t character) {
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), character,
                                       [](char32_t one, const CodePointSet::Range& range) { return one < range.first; });
