@@ -110,7 +110,7 @@ std::int64_t available_memory_bytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
     if (line.rfind("MemAvailable:", 0) == 0) available = std::stoll(line.substr(13)) * 1024;
-  // In a container this is its own group. The root group of a machine has no memory.max, so there is no limit there.
+  // In a container this is its own group. The root group of a machine has no memory.max and therefore no limit.
   if (const auto left = memory_left_in("/sys/fs/cgroup")) available = std::min(available, *left);
   return available;
 }

@@ -17,8 +17,8 @@ std::atomic<std::int64_t> allocated = 0, peak = 0;
 
 void add(std::int64_t bytes) {
   const std::int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  // A failed exchange loads the present peak into `most`, and the loop ends when that is no smaller. No order with
-  // other memory is needed: the counters are read where no step is running.
+  // A failed exchange loads the present peak into `most`, and the loop ends once that is at least as large. No order
+  // with other memory is needed: the counters are read where no step is running.
   std::int64_t most = peak.load(std::memory_order_relaxed);
   while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
   }

@@ -100,7 +100,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std
   // Never without a name: that would be the whole of /dev/shm.
   const std::optional<int> ticket = name.empty() ? std::nullopt : std::optional(on_abort_remove("/dev/shm" + name));
   std::byte* base = map_object(name, total, stride * static_cast<std::size_t>(node.rank()), stride);
-  // It is also the barrier after which the name is no longer needed.
+  // It also is the barrier: after it the name is not needed any more.
   const bool everywhere = node.allreduce(base ? 1 : 0, ReduceOp::min) == 1;
   // All have it mapped (or none needs it): without a name nothing is left, however the job ends.
   if (node.is_root() && !name.empty()) shm_unlink(name.c_str());

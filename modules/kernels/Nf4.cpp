@@ -31,7 +31,7 @@ std::uint8_t nearest_code(float scaled) {
   const auto value = static_cast<float>((std::floor((static_cast<double>(scaled) + 1) * 32768) + 0.5) / 32768 - 1);
   const auto& map = signed_dynamic_map().values;
   const auto* const above = std::lower_bound(std::begin(map), std::end(map), value);
-  // Below the first and above the last value there is no neighbour to compare with.
+  // The first value has no lower neighbour to compare with, and the last has no upper one.
   if (above == std::begin(map)) return 0;
   const auto code = static_cast<std::uint8_t>(above - std::begin(map));
   if (above == std::end(map)) return 255;

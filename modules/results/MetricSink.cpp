@@ -17,7 +17,7 @@ MetricFeed::~MetricFeed() {
 }
 
 void MetricFeed::open(const std::function<std::unique_ptr<MetricSink>()>& make) {
-  // Not collective: sinks exist on the rank that writes them, and their failure is no reason for the others to know.
+  // Not collective: sinks exist on the rank that writes them, and the other ranks need not know of their failure.
   if (const auto error = error_of([&] { sinks_.push_back(make()); })) disable(error->what());
 }
 

@@ -28,8 +28,8 @@ rlim_t seconds_for(const std::string& path) {
 
 /// No core file and no message of the C library: the parent reports what happened. And not beyond the parent's end.
 void die_quietly(rlim_t seconds) {
-  // Processor time, not time of day: a busy machine or a slow disk is no damage. At the soft limit comes SIGXCPU, by
-  // which the parent knows the reason, at the hard one SIGKILL.
+  // Processor time, not time of day: a busy machine or a slow disk does not mean a damaged file. At the soft limit
+  // comes SIGXCPU, by which the parent knows the reason, at the hard one SIGKILL.
   const rlimit no_core{0, 0}, time{seconds, seconds + 1};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &no_core);

@@ -205,7 +205,7 @@ DataOptions read_image_data_options(Section& section) {
   return data;
 }
 
-// There is no default for data.train of text: shards depend on a model's tokenizer, and no set fits all.
+// data.train of text has no default: shards depend on a model's tokenizer.
 DataOptions read_text_data_options(Section& section) {
   DataOptions data;
   if (section.is_list("train")) {

@@ -46,7 +46,7 @@ class RecordScanner {
   State state_ = State::start;
   RecordPlace current_;
   bool is_open_ = false;           ///< a record has begun
-  std::int64_t last_visible_ = 0;  ///< just after the last byte of the record that is no white space
+  std::int64_t last_visible_ = 0;  ///< just after the last byte of the record that is not white space
   std::int64_t depth_ = 0;
   bool in_string_ = false, is_escaped_ = false;
   bool needs_element_ = false;  ///< a comma stands before

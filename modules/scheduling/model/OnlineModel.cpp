@@ -14,7 +14,7 @@ OnlineModel::OnlineModel(std::shared_ptr<const StepTimeForm> form, OnlineOptions
 void OnlineModel::add(const StepObservation& observation) {
   if (!(observation.seconds > 0) || !std::isfinite(observation.seconds))
     throw DataError("a measured step has no time", "seconds must be positive");
-  // The model's error differs between points; its change from one point to another is no drift.
+  // The model's error differs between points; its change from one point to another does not count as drift.
   if (current_ != observation.at) detector_.reset();
   current_ = observation.at;
   Point& point = point_at(observation.at);

@@ -156,6 +156,7 @@ std::vector<TextRange> ChatRendering::search(const std::vector<std::size_t>& ans
       locate(members, passes, found);
   }
   std::vector<TextRange> ranges;
+  ranges.reserve(found.size());
   for (const auto& [message, range] : found)
     ranges.push_back(range);
   return ranges;
