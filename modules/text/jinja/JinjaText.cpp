@@ -47,11 +47,7 @@ void append_json_string(std::string& out, std::string_view text, bool escapes_no
       out += '\\';
       out += kLetters[letter];
     } else if (character < 0x20 || (escapes_non_ascii && character >= 0x7F && character < 0x10000)) {
-      if (character == 0x7F) {
-        out += '\x7F';
-      } else {
-        append_code(character);
-      }
+      append_code(character);
     } else if (escapes_non_ascii && character >= 0x10000) {
       append_code(0xD800 + ((character - 0x10000) >> 10));
       append_code(0xDC00 + ((character - 0x10000) & 0x3FF));

@@ -102,6 +102,7 @@ TEST(Jinja, FiltersAndTests) {
   expect("{{ messages | selectattr('content', 'defined') | list | length }}{{ [3, 1] | sort | first }}", "11");
   expect("{{ object | tojson }}{{ [1, {'a': 'é'}] | tojson(indent=2, ensure_ascii=true) }}",
          "{\"key\": \"value\", \"a\": null}[\n  1,\n  {\n    \"a\": \"\\u00e9\"\n  }\n]");
+  expect("{{ '\x7F' | tojson }}{{ '\x7F' | tojson(ensure_ascii=true) }}", "\"\x7F\"\"\\u007f\"");
   expect("{{ messages[0].content is string and messages[1].content is not defined and list is iterable }}", "True");
   expect("{{ missing | default('d') }}{{ '' | default('d', true) }}{{ ' x ' | trim }}{{ '7' | int + 1 }}", "ddx8");
 }
