@@ -22,7 +22,7 @@ std::string methods_html(const Study& study) {
       "the first step.",
       method_memory_columns(),
       cells | std::views::filter([](const MethodCell& cell) { return cell.memory.has_value(); }));
-  return subheading("Tuning methods") + list(texts_of(fairness_findings(study))) + table(methods) +
+  return subheading("Tuning methods") + list(fairness_sentences(study)) + table(methods) +
          (memory.rows.empty() ? paragraph("The results file does not have the parts of the memory.") : table(memory));
 }
 

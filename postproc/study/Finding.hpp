@@ -36,12 +36,11 @@ class Evidence {
   std::map<std::string, double> all_;
 };
 
-/// How a reader comes to know of a finding, beyond the page and the summary, which have all of them.
+/// Whether the terminal prints a finding below its table; the page and the summary have all of them.
 enum class Severity {
-  detail,   ///< not at all
-  notice,   ///< the terminal prints it below its table
-  result,   ///< the study's answer: the first of them is printed, of tuning methods all
-  warning,  ///< numbers must not be used without it
+  detail,  ///< no
+  notice,  ///< yes
+  result,  ///< the answer of the study: the first of them, of tuning methods all
 };
 
 /// A sentence with every number that it states, but those in names of configurations, runs, files and dates.

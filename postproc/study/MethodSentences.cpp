@@ -180,9 +180,8 @@ Findings memory_limit_findings(const Study& study) {
   return out;
 }
 
-Findings fairness_findings(const Study& study) {
-  Findings out;
-  std::vector<std::string> equal;
+std::vector<std::string> fairness_sentences(const Study& study) {
+  std::vector<std::string> out, equal;
   for (const auto& [path, name] : kEqual) {
     std::map<std::string, std::vector<std::string>> methods;  // by value
     for (const Cell& cell : study.cells)
@@ -199,12 +198,9 @@ Findings fairness_findings(const Study& study) {
     std::vector<std::string> parts;
     for (const auto& [value, of_value] : methods)
       parts.push_back(fmt::format("{} for {}", value.empty() ? "not set" : value, join(of_value, ", ")));
-    out.push_back({fmt::format("Warning: not equal, so not a fair comparison: {} is {}.", name, join(parts, "; ")),
-                   {},
-                   "unequal",
-                   Severity::warning});
+    out.push_back(fmt::format("Warning: not equal, so not a fair comparison: {} is {}.", name, join(parts, "; ")));
   }
-  if (!equal.empty()) out.push_back({fmt::format("Equal in all runs: {}.", join(equal, ", ")), {}, "equal"});
+  if (!equal.empty()) out.push_back(fmt::format("Equal in all runs: {}.", join(equal, ", ")));
   return out;
 }
 

@@ -57,8 +57,8 @@ bool compares_methods(const Study& study);
 std::vector<MethodCell> method_cells(const Study& study);
 
 /// Where runs differ in what must be equal for a fair comparison (rows, lengths, types, checkpointing); a last sentence
-/// says what is equal, or that all of it is.
-Findings fairness_findings(const Study& study);
+/// names what is equal.
+std::vector<std::string> fairness_sentences(const Study& study);
 
 /// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which methods fit into which
 /// memory, the fastest of them and what more memory buys, from the measured peaks and rates.

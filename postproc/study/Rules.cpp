@@ -76,7 +76,7 @@ Findings findings_by(std::span<const Rule> rules, const Study& study) {
     if (!rule.applies(study)) continue;
     for (Finding& finding : rule.find(study)) {
       if (finding.empty()) continue;
-      finding.severity = std::max(finding.severity, rule.severity);
+      finding.severity = rule.severity;
       out.push_back(std::move(finding));
     }
   }

@@ -150,11 +150,11 @@ TEST(MemoryLimits, DoNotClaimADifferenceWithinTheIntervals) {
 
 TEST(Fairness, WhatDiffersIsWarnedOf) {
   std::vector<RunReport> runs{run_of_method("lora", 120, 2), run_of_method("full", 80, 4)};
-  EXPECT_EQ(texts_of(fairness_findings(study_of(runs))),
+  EXPECT_EQ(fairness_sentences(study_of(runs)),
             std::vector<std::string>{"Equal in all runs: rows a step 4, type of frozen weights bf16."});
 
   runs[1].deck = "model:\n  dtype: fp32\nmethod:\n  name: full\nrun:\n  global_batch: 4\n";
-  const std::vector<std::string> sentences = texts_of(fairness_findings(study_of(runs)));
+  const std::vector<std::string> sentences = fairness_sentences(study_of(runs));
   EXPECT_EQ(sentences[0],
             "Warning: not equal, so not a fair comparison: type of frozen weights is bf16 for lora; fp32 for full.");
   EXPECT_EQ(sentences[1], "Equal in all runs: rows a step 4.");
