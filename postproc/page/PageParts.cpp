@@ -80,20 +80,14 @@ std::string each_study(const Collection& collection, const std::function<std::st
   return out;
 }
 
-/// A finding that the page makes a paragraph of its own.
-std::string answer_paragraph(const Finding& finding) {
-  return paragraph(finding.text + (finding.text.ends_with('.') ? "" : "."));
-}
-
 /// The first sentence alone, the rest below it: in one paragraph where all configurations do the same work, else as a
 /// list.
 std::string answer_of(const Study& study) {
   const std::vector<std::string> texts = texts_of(study.answers);
-  const bool is_one_work = study.comparable().size() == 1;
-  if (!is_one_work && compares_methods(study)) return list(texts);
-  const std::string first = answer_paragraph(study.answers.front());
+  if (study.kind == StudyKind::methods) return list(texts);
+  const std::string first = paragraph(study.answers.front().sentence());
   const std::vector<std::string> others(texts.begin() + 1, texts.end());
-  if (!is_one_work) return first + list(others);
+  if (study.kind != StudyKind::one_work) return first + list(others);
   return others.empty() ? first : first + paragraph(join(others, " "));
 }
 

@@ -115,12 +115,9 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
     for (const Finding& finding : study.answers)
       if (finding.severity == severity) out += fitted(finding.text) + "\n";
   };
-  const bool is_of_methods = compares_methods(study);
-  if (!is_of_methods) {
-    // The results of tuning methods take many lines and follow the notices.
-    const std::string& answer = study.answers.front().text;
-    out += fitted(answer + (answer.ends_with('.') ? "" : ".")) + "\n";
-  }
+  // The results of tuning methods take many lines and follow the notices.
+  const bool is_of_methods = study.kind == StudyKind::methods;
+  if (!is_of_methods) out += fitted(study.answers.front().sentence()) + "\n";
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
   add_all(Severity::notice);

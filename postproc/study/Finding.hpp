@@ -51,6 +51,8 @@ struct Finding {
   Severity severity = Severity::detail;
 
   bool empty() const { return text.empty(); }
+  /// The text with a full stop, which titles of figures do without.
+  std::string sentence() const { return text.ends_with('.') ? text : text + "."; }
 };
 
 using Findings = std::vector<Finding>;

@@ -19,20 +19,9 @@ bool always(const Study&) {
   return true;
 }
 
-bool is_one_work(const Study& study) {
-  return study.comparable().size() == 1;
-}
-
-bool is_of_methods(const Study& study) {
-  return !is_one_work(study) && compares_methods(study);
-}
-
-bool is_several_works(const Study& study) {
-  return !is_one_work(study) && !compares_methods(study);
-}
-
-bool is_of_data_sets(const Study& study) {
-  return is_several_works(study) && compares_data_sets(study);
+template <StudyKind... kinds>
+bool is(const Study& study) {
+  return ((study.kind == kinds) || ...);
 }
 
 /// Whether every run that was measured has enough steps to choose by.
@@ -57,11 +46,12 @@ Findings one(const Study& study) {
   return {find(study)};
 }
 
-constexpr Rule kAnswers[] = {{is_one_work, Severity::result, answer},
-                             {is_of_methods, Severity::result, memory_limit_findings},
-                             {is_several_works, Severity::result, one<winners_finding>},
-                             {is_several_works, Severity::detail, answers_by_work},
-                             {is_of_data_sets, Severity::detail, data_set_findings},
+using enum StudyKind;
+constexpr Rule kAnswers[] = {{is<one_work>, Severity::result, answer},
+                             {is<methods>, Severity::result, memory_limit_findings},
+                             {is<data_sets, works>, Severity::result, one<winners_finding>},
+                             {is<data_sets, works>, Severity::detail, answers_by_work},
+                             {is<data_sets>, Severity::detail, data_set_findings},
                              {always, Severity::detail, one<repeats_finding>},
                              {always, Severity::detail, one<failures_finding>},
                              {always, Severity::notice, one<early_stops_finding>}};

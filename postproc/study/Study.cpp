@@ -162,6 +162,12 @@ std::string title_of_cases(const Study& study) {
   return amount.empty() ? what : what + " at " + amount;
 }
 
+StudyKind kind_of(const Study& study) {
+  if (study.comparable().size() == 1) return StudyKind::one_work;
+  if (compares_methods(study)) return StudyKind::methods;
+  return compares_data_sets(study) ? StudyKind::data_sets : StudyKind::works;
+}
+
 void add_machine_where_it_differs(Study& study) {
   std::vector<std::string> machines;
   for (const Source& source : study.sources) {
@@ -248,6 +254,7 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
   }
   study.rank_counts.assign(counts.begin(), counts.end());
   compare_with_baseline(study);
+  study.kind = kind_of(study);
   std::set<std::string> units;
   for (const RunReport& run : study.runs)
     if (run.measured()) units.insert(run.unit);

@@ -58,6 +58,14 @@ struct Configuration {
 
 enum class Scaling { strong, weak, mixed };
 
+/// What configurations differ in, by which the answer is chosen.
+enum class StudyKind {
+  one_work,   ///< nothing that changes the work: rates compare
+  methods,    ///< tuning methods
+  data_sets,  ///< data sets of language models
+  works,      ///< other kinds of work
+};
+
 struct Study {
   std::string id;  ///< "study-2", …; empty where a report has one study
   std::vector<Source> sources;
@@ -68,6 +76,7 @@ struct Study {
   std::vector<Cell> cells;  ///< by configuration, then by ranks
   std::vector<int> rank_counts;
   Scaling scaling = Scaling::strong;
+  StudyKind kind = StudyKind::one_work;
   std::string unit;                            ///< what rates count, e.g. images
   std::vector<ScalingPrediction> predictions;  ///< by configuration, of those that have one
   std::vector<OptionEffect> effects;           ///< in the order of the axes
