@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -103,8 +104,11 @@ TextTable cells_of(const Study& study) {
     table.rows.push_back(texts_of(cells_in(kTerminal, columns, cell)));
     table.short_rows.push_back(texts_of(cells_in(kTerminal, columns, without_intervals)));
   }
-  for (const char* name : {"data wait", "exposed", "repeats", "efficiency"})
-    table.expendable.push_back(static_cast<std::size_t>(std::ranges::find(head, name) - head.begin()));
+  for (const char* name : {"data wait", "exposed", "repeats", "efficiency"}) {
+    const auto found = std::ranges::find(head, name);
+    if (found == head.end()) throw std::logic_error(fmt::format("no column of the terminal is named {}", name));
+    table.expendable.push_back(static_cast<std::size_t>(found - head.begin()));
+  }
   return table;
 }
 
