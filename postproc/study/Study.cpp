@@ -74,13 +74,13 @@ Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const ch
   std::set<std::int64_t> steps;
   bool any_differ = false;
   for (const std::size_t index : cell.runs) {
-    const auto found = runs[index].metrics.find(metric);
-    if (runs[index].status != text_of(cell.status) || found == runs[index].metrics.end()) continue;
-    const MetricSeries& series = found->second;
-    if (series.steps.empty() || series.steps.back() == 0 || !std::isfinite(series.values.back())) continue;
-    scores.push_back({series.values.back(), std::nullopt, Basis::none, 1});
-    steps.insert(series.steps.back());
-    any_differ = any_differ || series.values.back() != scores.front().value;
+    const MetricSeries* series = runs[index].metric(metric);
+    if (runs[index].status != text_of(cell.status) || !series || series->steps.back() == 0) continue;
+    const double value = series->values.back();
+    if (!std::isfinite(value)) continue;
+    scores.push_back({value, std::nullopt, Basis::none, 1});
+    steps.insert(series->steps.back());
+    any_differ = any_differ || value != scores.front().value;
   }
   if (steps.size() > 1) return {};
   Estimate score = estimate_of_repeats(scores);
