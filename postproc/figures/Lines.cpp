@@ -1,9 +1,10 @@
 #include "postproc/figures/Lines.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <set>
 
+#include "base/Number.hpp"
 #include "base/Text.hpp"
 #include "postproc/reduce/Statistics.hpp"
 #include "postproc/study/Labels.hpp"
@@ -61,16 +62,11 @@ std::string labels(const Line& line, const std::vector<Line>& panel, bool of_wha
 }  // namespace
 
 double number_of(const std::string& value) {
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  return value.empty() || *end != '\0' ? kNone : number;
+  return parse_number<double>(value).value_or(kNone);
 }
 
 bool is_numeric(const Axis& axis) {
-  return std::ranges::all_of(axis.values, [](const std::string& value) {
-    const double number = number_of(value);
-    return number == number;
-  });
+  return std::ranges::none_of(axis.values, [](const std::string& value) { return std::isnan(number_of(value)); });
 }
 
 std::vector<Line> lines_along(const Study& study, const std::string& key) {

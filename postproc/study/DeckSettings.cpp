@@ -1,12 +1,11 @@
 #include "postproc/study/DeckSettings.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 
+#include "base/Number.hpp"
 #include "postproc/reduce/DeckText.hpp"
 
 namespace multicard::post {
@@ -14,13 +13,6 @@ namespace multicard::post {
 namespace {
 
 using Deck = std::map<std::string, std::string>;
-
-/// The whole text as a number.
-std::optional<double> as_number(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  return text.empty() || *end != '\0' ? std::nullopt : std::optional(number);
-}
 
 /// What a sweep set for this run, as one text.
 std::string swept(const RunReport& run) {
@@ -77,7 +69,7 @@ bool is_of_steps(const std::string& key, const KeyTable& keys) {
 
 bool same_value(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const std::optional<double> number_a = as_number(a), number_b = as_number(b);
+  const auto number_a = parse_number<double>(a), number_b = parse_number<double>(b);
   return number_a && number_b && *number_a == *number_b;
 }
 

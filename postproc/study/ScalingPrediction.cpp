@@ -22,8 +22,7 @@ constexpr std::size_t kLeastCounts = 3;
 constexpr int kFarthest = 16;  ///< times the largest measured number of ranks
 constexpr int kFine = 256;     ///< up to here every number of ranks is looked at; steps of less than 0.5 % beyond
 
-/// A positive number.
-std::optional<double> number_of(const std::string& text) {
+std::optional<double> positive_number(const std::string& text) {
   const auto value = parse_number<double>(text);
   return value && *value > 0 ? value : std::nullopt;
 }
@@ -46,11 +45,11 @@ std::optional<Rows> rows_of(const Study& study, const std::vector<const Cell*>& 
     for (const std::size_t index : cell->measured) {
       const RunReport& run = study.runs[index];
       // global_batch is what a run resolved, so that it is there whichever of the two its deck fixes.
-      const auto batch = number_of(setting(run, "global_batch"));
+      const auto batch = positive_number(setting(run, "global_batch"));
       if (!batch || !(run.step_time.value > 0)) return std::nullopt;
       global.insert(*batch);
       per_rank.insert(*batch / run.ranks);
-      micro.insert(number_of(deck_value(run.deck, "run.micro_batch")).value_or(0));
+      micro.insert(positive_number(deck_value(run.deck, "run.micro_batch")).value_or(0));
     }
   if (micro.size() != 1) return std::nullopt;
   if (global.size() == 1) return Rows{*global.begin(), 0, *micro.begin()};
