@@ -73,10 +73,6 @@ void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>
   }
 }
 
-std::string numbered(const std::string& id, int number) {
-  return number == 0 ? id : fmt::format("{}-{}", id, number + 1);
-}
-
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& label = study.configuration(cell).label;
   std::string ranks = counted(cell.ranks, "rank");

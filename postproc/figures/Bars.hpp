@@ -13,9 +13,6 @@ namespace multicard::post {
 
 inline constexpr std::size_t kMostBars = 18;
 
-/// "phases", "phases-2", … for number 0, 1, …
-std::string numbered(const std::string& id, int number);
-
 /// The label of a cell among `cells`: only what differs, if anything does.
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells);
 

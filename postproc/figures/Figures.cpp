@@ -79,6 +79,10 @@ bool any_unfinished(const Study& study, const Cell& cell) {
   return std::ranges::any_of(cell.runs, [&](std::size_t run) { return study.runs[run].status != "complete"; });
 }
 
+std::string numbered(const std::string& id, int number) {
+  return number == 0 ? id : fmt::format("{}-{}", id, number + 1);
+}
+
 std::optional<ErrorBar> error_bar(const Estimate& estimate) {
   if (!estimate.interval) return std::nullopt;
   return ErrorBar{estimate.interval->low, estimate.interval->high};

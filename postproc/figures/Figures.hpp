@@ -98,6 +98,9 @@ std::string reading_aid(const Study& study, const std::vector<const Cell*>& cell
 /// Whether any run of the cell did not complete.
 bool any_unfinished(const Study& study, const Cell& cell);
 
+/// "phases", "phases-2", … for number 0, 1, …
+std::string numbered(const std::string& id, int number);
+
 /// The interval of an estimate, as charts take it.
 std::optional<ErrorBar> error_bar(const Estimate& estimate);
 

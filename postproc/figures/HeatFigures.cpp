@@ -6,7 +6,6 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/HeatMap.hpp"
-#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
 #include "postproc/study/Labels.hpp"

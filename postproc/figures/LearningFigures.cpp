@@ -240,7 +240,7 @@ void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
   const auto groups = study.comparable();
   if (groups.size() > kMostGroups) return;  // such a study compares times
   for (const auto& group : groups) {
-    const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
+    const std::string suffix = numbered("", number++);
     add_loss(study, group, suffix, figures);
     if (!add_evaluation(study, group, kAccuracy, suffix, figures)) add_evaluation(study, group, kLoss, suffix, figures);
   }

@@ -4,7 +4,6 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
-#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Ranking.hpp"

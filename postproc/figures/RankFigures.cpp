@@ -74,7 +74,7 @@ Finding title_of(const Study& study, const Cell& cell) {
   return title;
 }
 
-Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
+Figure rank_figure(const Study& study, const Cell& cell, const std::string& id) {
   const RunReport& run = representative(study, cell);
   BoxChart chart;
   const std::vector<std::size_t> ranks = shown_ranks(run);
@@ -92,10 +92,8 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
                                some, run.name, counted(run.num_measured, "measured step"));
   chart.x_name = "rank";
   chart.y_name = fmt::format("own work of a step, relative to the median rank ({} ms)", significant(1000 * typical, 3));
-  // The threshold of stragglers (ReduceRanks.cpp).
-  chart.limit = 1.05;
+  chart.limit = kStragglerFactor;
   chart.limit_name = "+5 %";
-  const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
   return figure_of(id, Section::ranks, title, chart, ranks_finding(study, cell).text);
 }
 
@@ -116,7 +114,7 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   const std::size_t number =
       std::min(std::max(num_with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
   for (std::size_t i = 0; i < number; ++i)
-    figures.push_back(rank_figure(study, *cells[i], i));
+    figures.push_back(rank_figure(study, *cells[i], numbered("ranks", static_cast<int>(i))));
 }
 
 }  // namespace multicard::post

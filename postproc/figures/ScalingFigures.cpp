@@ -7,7 +7,6 @@
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/draw/Palette.hpp"
-#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Ranking.hpp"

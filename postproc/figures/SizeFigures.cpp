@@ -8,7 +8,6 @@
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/draw/Palette.hpp"
-#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
 #include "postproc/study/Labels.hpp"

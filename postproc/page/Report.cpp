@@ -17,6 +17,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
+#include "postproc/page/StudyColumns.hpp"
 #include "postproc/page/Tables.hpp"
 
 namespace multicard::post {
@@ -41,10 +42,8 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
     return heat.first != heat.second && has_axis(study, heat.first) && has_axis(study, heat.second);
   };
   if (std::ranges::any_of(collection.studies, has_both)) return;
-  std::vector<std::string> known{"ranks"};
-  for (const Study& study : collection.studies)
-    for (const Axis& axis : study.axes)
-      if (std::ranges::find(known, axis.key) == known.end()) known.push_back(axis.key);
+  std::vector<std::string> known = axis_keys(collection);
+  known.insert(known.begin(), "ranks");
   throw UsageError(fmt::format("--heat {},{}: no study has these two axes", heat.first, heat.second),
                    "known are " + join(known, ", "), "Name two of one study.");
 }

@@ -46,15 +46,14 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
   return ratios;
 }
 
-/// Slower by more than 5 % in the median, with an interval above 1: both large enough to matter and measured.
+/// Slower by kStragglerFactor in the median, with an interval above 1: both large enough to matter and measured.
 void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
-  constexpr double kTolerated = 1.05;
   if (own.size() < 2) return;
   const std::vector<std::vector<double>> ratios = slowness(own);
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     const Estimate estimate = estimate_of_steps(ratios[rank]);
     report.rank_reports[rank].straggler =
-        estimate.value > kTolerated && estimate.interval && estimate.interval->low > 1;
+        estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
   }
 }
 

@@ -19,6 +19,9 @@ inline constexpr std::size_t kNumPhases = kPhaseNames.size();
 /// 5th, 25th, 50th, 75th and 95th percentile.
 using Box = std::array<double, 5>;
 
+/// A straggler's own time is larger than that of the other ranks by more than this factor.
+inline constexpr double kStragglerFactor = 1.05;
+
 /// One rank of one run; times in seconds, over the measured steps.
 struct RankReport {
   Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)

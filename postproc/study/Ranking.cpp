@@ -103,9 +103,7 @@ std::string ranks_text(int fewest, int most) {
 
 /// rate · step time are the rows of a step.
 double compute_cost(const Cell& cell) {
-  const double computing = cell.phases[static_cast<std::size_t>(Phase::forward)] +
-                           cell.phases[static_cast<std::size_t>(Phase::backward)] +
-                           cell.phases[static_cast<std::size_t>(Phase::update)];
+  const double computing = cell.phase(Phase::forward) + cell.phase(Phase::backward) + cell.phase(Phase::update);
   return computing * cell.ranks / (cell.rate.value * cell.step_time.value);
 }
 
