@@ -1,7 +1,6 @@
 #include "postproc/figures/Bars.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -11,9 +10,6 @@
 namespace multicard::post {
 
 namespace {
-
-/// More cells of one kind of work are reduced to one for each configuration.
-constexpr std::size_t kMostCells = 12;
 
 Bar bar_of(const Study& study, const Cell& cell, const Estimate& value, std::size_t colour) {
   const std::string label = drawn_label(study, cell);
@@ -54,10 +50,8 @@ std::string drawn_label(const Study& study, const Cell& cell) {
 
 void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>& figures) {
   const std::vector<int> ranks = drawn_ranks(study);
-  std::vector<std::size_t> all(study.configurations.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
   int number = 0;
-  for (const auto& piece : pieces(all, std::max<std::size_t>(1, kMostBars / ranks.size()))) {
+  for (const auto& piece : pieces(all_configurations(study), std::max<std::size_t>(1, kMostBars / ranks.size()))) {
     const std::vector<const Cell*> cells = barred_cells(study, piece, what);
     if (std::ranges::none_of(cells, [](const Cell* cell) { return cell->status == CellStatus::complete; })) continue;
     BarChart chart;
@@ -91,14 +85,15 @@ Bar crossed_bar(const Cell& cell, const std::string& label) {
   return bar;
 }
 
-std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group) {
+std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group,
+                                                      std::size_t most) {
   std::vector<const Cell*> all, last;
   for (const std::size_t configuration : group) {
     const auto cells = study.cells_of(configuration);
     all.insert(all.end(), cells.begin(), cells.end());
     last.push_back(cells.back());
   }
-  return pieces(all.size() <= kMostCells ? all : last, kMostBars);
+  return pieces(all.size() <= most ? all : last, kMostBars);
 }
 
 std::string on_ranks(const std::vector<const Cell*>& cells) {

@@ -19,9 +19,10 @@ std::string bar_label(const Study& study, const Cell& cell, const std::vector<co
 /// The bar of a cell that did not complete.
 Bar crossed_bar(const Cell& cell, const std::string& label);
 
-/// The cells of `group` for stacked bars, at most kMostBars together: all, or where those are many only each
-/// configuration's on most ranks.
-std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group);
+/// The cells of `group` for stacked bars, at most kMostBars together: all, or where those are more than `most` only
+/// each configuration's on most ranks.
+std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group,
+                                                      std::size_t most);
 
 /// What the bars of cells show.
 struct CellBars {

@@ -1,6 +1,7 @@
 #include "postproc/figures/Figures.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -43,6 +44,12 @@ void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats)
     figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
     if (formats == Formats::svg_and_pdf) figure.pdf = gnuplot.run(pdf_script(figure.drawing));
   }
+}
+
+std::vector<std::size_t> all_configurations(const Study& study) {
+  std::vector<std::size_t> all(study.configurations.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations) {

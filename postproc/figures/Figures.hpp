@@ -86,6 +86,9 @@ void add_confusion_figure(const RunReport& run, const std::string& id, std::vect
 /// Whether `study` has an axis of this name (see HeatAxes).
 bool has_axis(const Study& study, const std::string& name);
 
+/// The indices of all configurations.
+std::vector<std::size_t> all_configurations(const Study& study);
+
 /// What all runs of `configurations` have in common, for a subtitle: "mobilenet_v2, fp32, batch 64, 224 px".
 std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations);
 

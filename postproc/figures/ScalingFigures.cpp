@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -189,24 +188,21 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
 std::vector<std::pair<Lines, std::vector<std::size_t>>> lines_of(const Study& study) {
   std::vector<std::pair<Lines, std::vector<std::size_t>>> out;
   std::size_t most = 0;
-  Lines all;
+  std::vector<std::size_t> all;
   for (const auto& group : study.comparable()) {
     std::vector<std::size_t> chosen;
     for (const std::size_t configuration : group)
       if (is_series(study, configuration)) chosen.push_back(configuration);
     most = std::max(most, group.size());
-    all.configurations.insert(all.configurations.end(), chosen.begin(), chosen.end());
+    all.insert(all.end(), chosen.begin(), chosen.end());
     for (const auto& piece : pieces(chosen, kColours.size()))
       out.push_back({{piece, true}, group});
   }
   // Lines of different work may share a figure where only the work differs: each is compared with itself alone.
-  all.same_work = false;
   if (most > 1 || out.size() < 2) return out;
   out.clear();
-  std::vector<std::size_t> everything(study.configurations.size());
-  std::iota(everything.begin(), everything.end(), std::size_t{0});
-  for (const auto& piece : pieces(all.configurations, kColours.size()))
-    out.push_back({{piece, false}, everything});
+  for (const auto& piece : pieces(all, kColours.size()))
+    out.push_back({{piece, false}, all_configurations(study)});
   return out;
 }
 

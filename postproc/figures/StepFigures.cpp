@@ -9,6 +9,7 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/StudyFindings.hpp"
@@ -17,9 +18,11 @@ namespace multicard::post {
 
 namespace {
 
-/// Of shares; of phases only where there are few kinds of work.
+/// Of the shares of phases, and as many of memory.
 constexpr std::size_t kMostFigures = 3;
-constexpr std::size_t kMostPhaseGroups = 2;
+/// Of more kinds of work there are no figures of times; more cells of one kind are reduced to one for each
+/// configuration.
+constexpr std::size_t kMostPhaseGroups = 2, kMostCells = 12;
 
 /// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
 constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
@@ -32,27 +35,15 @@ constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", 
 std::vector<std::pair<std::string, std::string>> phase_legend() {
   std::vector<std::pair<std::string, std::string>> legend;
   for (std::size_t p = 0; p < kNumPhases; ++p) {
-    std::string name = kPhaseNames[p];
-    std::ranges::replace(name, '_', ' ');
-    legend.emplace_back(kPhaseColours[p], p == static_cast<std::size_t>(Phase::reduce_wait) ? "collectives" : name);
+    const bool is_wait = p == static_cast<std::size_t>(Phase::reduce_wait);
+    legend.emplace_back(kPhaseColours[p], is_wait ? "collectives" : spaced(kPhaseNames[p]));
   }
   return legend;
 }
 
-/// All cells where they fit into one figure, else each configuration's on most ranks.
-std::vector<const Cell*> cells_worth_a_bar(const Study& study) {
-  std::vector<const Cell*> all, last;
-  for (std::size_t i = 0; i < study.configurations.size(); ++i) {
-    const auto cells = study.cells_of(i);
-    all.insert(all.end(), cells.begin(), cells.end());
-    last.push_back(cells.back());
-  }
-  return all.size() <= kMostBars ? all : last;
-}
-
-/// The cells in figures of at most kMostBars, the first few of them.
+/// All cells where they fit into one figure, else each configuration's on most ranks, in the first few figures.
 std::vector<std::vector<const Cell*>> cells_in_figures(const Study& study) {
-  std::vector<std::vector<const Cell*>> figures = pieces(cells_worth_a_bar(study), kMostBars);
+  std::vector<std::vector<const Cell*>> figures = cells_in_pieces(study, all_configurations(study), kMostBars);
   figures.resize(std::min(figures.size(), kMostFigures));
   return figures;
 }
@@ -194,7 +185,7 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
   const auto groups = study.comparable();
   if (groups.size() > kMostPhaseGroups) return;  // their shares say the same
   for (const auto& group : groups)
-    for (const auto& cells : cells_in_pieces(study, group)) {
+    for (const auto& cells : cells_in_pieces(study, group, kMostCells)) {
       if (none_measured(cells)) continue;
       BarChart chart;
       for (const Cell* cell : cells)
