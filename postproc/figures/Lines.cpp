@@ -98,7 +98,7 @@ std::vector<std::vector<Line>> panels_of(const std::vector<Line>& lines, std::si
   std::vector<std::vector<Line>> panels;
   std::vector<std::string> values;  // in the order of the lines
   for (const Line& line : lines)
-    if (std::ranges::find(values, line.others.at(key)) == values.end()) values.push_back(line.others.at(key));
+    add_once(values, line.others.at(key));
   for (const std::string& value : values) {
     std::vector<Line> part;
     std::ranges::copy_if(lines, std::back_inserter(part),

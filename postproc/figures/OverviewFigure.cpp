@@ -15,14 +15,6 @@ namespace {
 /// Larger overviews could not be read.
 constexpr std::size_t kMostColumns = 8, kMostRows = 24;
 
-/// Labels of the options, each once, in the order of the configurations.
-std::vector<std::string> option_labels(const Study& study) {
-  std::vector<std::string> labels;
-  for (const Configuration& configuration : study.configurations)
-    if (std::ranges::find(labels, configuration.label) == labels.end()) labels.push_back(configuration.label);
-  return labels;
-}
-
 /// The rate of the options `label` over the best rate, both on the best's number of ranks.
 HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group, const std::string& label,
                        const Cell& best) {

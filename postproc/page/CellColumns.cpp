@@ -1,8 +1,7 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "postproc/page/StudyColumns.hpp"
+#include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Ranking.hpp"
 
@@ -76,7 +75,7 @@ std::vector<std::string> axis_keys(const Collection& collection) {
   std::vector<std::string> keys;
   for (const Study& study : collection.studies)
     for (const Axis& axis : study.axes)
-      if (std::ranges::find(keys, axis.key) == keys.end()) keys.push_back(axis.key);
+      add_once(keys, axis.key);
   return keys;
 }
 

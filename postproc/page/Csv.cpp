@@ -34,14 +34,14 @@ std::string csv_line(const Line& line, std::string Line::value_type::*part) {
   return join(fields, ",") + "\n";
 }
 
-/// The header, then a line for each row of every study. `columns_of(study, number)` and `rows_of(study)` define them.
-template <class ColumnsOf, class RowsOf>
-std::string csv_of(const Collection& collection, const ColumnsOf& columns_of, const RowsOf& rows_of) {
+/// The header, then a line for each of the `rows` of every study. `columns_of(study, number)` defines them.
+template <class ColumnsOf, class Row>
+std::string csv_of(const Collection& collection, const ColumnsOf& columns_of, std::vector<Row> Study::*rows) {
   std::string text;
   for (std::size_t i = 0; i < collection.studies.size(); ++i) {
     const Study& study = collection.studies[i];
     const auto columns = columns_of(study, i + 1);
-    for (const auto& row : rows_of(study)) {
+    for (const Row& row : study.*rows) {
       const Line line = csv_row(columns, row);
       if (text.empty()) text = csv_line(line, &Line::value_type::first);
       text += csv_line(line, &Line::value_type::second);
@@ -55,21 +55,18 @@ std::string csv_of(const Collection& collection, const ColumnsOf& columns_of, co
 std::string runs_csv(const Collection& collection) {
   const std::vector<std::string> axes = axis_keys(collection);
   const auto columns = [&](const Study& study, std::size_t number) { return run_columns(study, number, axes); };
-  return csv_of(
-      collection, columns, [](const Study& study) -> const auto& { return study.runs; });
+  return csv_of(collection, columns, &Study::runs);
 }
 
 std::string cells_csv(const Collection& collection) {
   const std::vector<std::string> axes = axis_keys(collection);
   const auto columns = [&](const Study& study, std::size_t number) { return cell_columns(study, number, axes); };
-  return csv_of(
-      collection, columns, [](const Study& study) -> const auto& { return study.cells; });
+  return csv_of(collection, columns, &Study::cells);
 }
 
 std::string options_csv(const Collection& collection) {
   const auto columns = [](const Study&, std::size_t number) { return option_columns(number); };
-  const std::string text = csv_of(
-      collection, columns, [](const Study& study) -> const auto& { return study.effects; });
+  const std::string text = csv_of(collection, columns, &Study::effects);
   // A table without lines still has its header: programs read it by name, and require_own() knows the report's files by
   // it.
   return text.empty() ? csv_line(csv_row(option_columns(), OptionEffect{}), &Line::value_type::first) : text;

@@ -15,7 +15,9 @@ HtmlTable classes_table(const EvaluationReport& report) {
 }
 
 HtmlTable confused_table(const EvaluationReport& report, std::size_t most) {
-  const auto class_of = [&report](std::int64_t number) { return report.classes[static_cast<std::size_t>(number)]; };
+  const auto class_of = [&report](std::int64_t number) -> const ClassScore& {
+    return report.classes[static_cast<std::size_t>(number)];
+  };
   const auto share = [&](const ConfusionCount& entry) {
     return static_cast<double>(entry.count) / static_cast<double>(class_of(entry.actual).samples);
   };

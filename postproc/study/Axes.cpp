@@ -61,7 +61,7 @@ std::vector<std::string> candidates(const std::vector<RunReport>& runs, const Ke
 std::vector<std::string> distinct(const Values& values) {
   std::vector<std::string> out;
   for (const auto& value : values)
-    if (value && std::ranges::find(out, *value) == out.end()) out.push_back(*value);
+    if (value) add_once(out, *value);
   return out;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 #include "base/Shown.hpp"
 #include "base/Text.hpp"
@@ -25,6 +24,10 @@ std::string last_name(std::string path) {
 
 std::string short_value(const std::string& value) {
   return shown(value, kLongestLabel);
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
 std::string spaced(std::string name) {

@@ -2,6 +2,7 @@
 /// \file Names and numbers as reports write them.
 
 #include <string>
+#include <vector>
 
 namespace multicard::post {
 
@@ -17,6 +18,9 @@ constexpr std::size_t kLongestLabel = 1000;
 
 /// The value for tables and figures: without its middle where it is longer than kLongestLabel.
 std::string short_value(const std::string& value);
+
+/// Appends `name` unless `names` has it.
+void add_once(std::vector<std::string>& names, const std::string& name);
 
 /// "image size" for image_size
 std::string spaced(std::string name);

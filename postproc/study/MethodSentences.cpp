@@ -185,11 +185,8 @@ std::vector<std::string> fairness_sentences(const Study& study) {
   for (const auto& [path, name] : kEqual) {
     std::map<std::string, std::vector<std::string>> methods;  // by value
     for (const Cell& cell : study.cells)
-      for (const std::size_t run : cell.measured) {
-        std::vector<std::string>& of_value = methods[deck_value(study.runs[run].deck, path)];
-        const std::string label = study.configuration(cell).full_label();
-        if (std::ranges::find(of_value, label) == of_value.end()) of_value.push_back(label);
-      }
+      for (const std::size_t run : cell.measured)
+        add_once(methods[deck_value(study.runs[run].deck, path)], study.configuration(cell).full_label());
     if (methods.size() == 1) {
       if (const std::string& value = methods.begin()->first; !value.empty())
         equal.push_back(fmt::format("{} {}", name, value));

@@ -114,10 +114,15 @@ const RunReport& representative(const Study& study, const Cell& cell) {
   return study.runs[runs[runs.size() / 2]];
 }
 
-std::size_t style_of(const Study& study, std::size_t configuration) {
+std::vector<std::string> option_labels(const Study& study) {
   std::vector<std::string> labels;
-  for (const Configuration& candidate : study.configurations)
-    if (std::ranges::find(labels, candidate.label) == labels.end()) labels.push_back(candidate.label);
+  for (const Configuration& configuration : study.configurations)
+    add_once(labels, configuration.label);
+  return labels;
+}
+
+std::size_t style_of(const Study& study, std::size_t configuration) {
+  const std::vector<std::string> labels = option_labels(study);
   return static_cast<std::size_t>(std::ranges::find(labels, study.configurations[configuration].label) -
                                   labels.begin());
 }

@@ -42,7 +42,10 @@ double compute_cost(const Cell& cell);
 /// The run of `cell` with the median rate.
 const RunReport& representative(const Study& study, const Cell& cell);
 
-/// The index of the configuration's colour: the same for the same options, whatever the work.
+/// Labels of the options, each once, in the order of the configurations.
+std::vector<std::string> option_labels(const Study& study);
+
+/// The index of the configuration's colour, which is that of its option label: whatever the work.
 std::size_t style_of(const Study& study, std::size_t configuration);
 
 }  // namespace multicard::post
