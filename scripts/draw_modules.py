@@ -109,14 +109,19 @@ def crossings(rows, steps):
     return sum(1 for (row, a, b), (other, c, d) in pairs if row == other and (a - c) * (b - d) < 0)
 
 
-def ordered(rows, steps):
-    """The order of each row with few crossings: rows are sorted by the middles of their neighbours, down and up, then
-    nodes change places while that helps."""
+def neighbours(steps):
+    """node -> the nodes that a step leads to or comes from."""
     near = {}
     for a, b in steps:
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
-    best = None
+    return near
+
+
+def ordered(rows, steps):
+    """The order of each row with few crossings: rows are sorted by the middles of their neighbours, down and up, then
+    nodes change places while that helps."""
+    near, best = neighbours(steps), None
     for turn in range(24):
         now = [row[turn % len(row):] + row[:turn % len(row)] for row in rows]
         for sweep in range(6):
@@ -152,19 +157,13 @@ def width_of(node):
 
 def placed(rows, steps):
     """node -> x of its middle: near the mean of its neighbours, as far as the row leaves room."""
-    near = {}
-    for a, b in steps:
-        near.setdefault(a, []).append(b)
-        near.setdefault(b, []).append(a)
-    x = {}
-    for row in rows:
-        for node, offset in zip(row, offsets(row)):
-            x[node] = offset - offsets(row)[-1] / 2
+    near, rows = neighbours(steps), [list(zip(row, offsets(row))) for row in rows]
+    x = {node: offset - row[-1][1] / 2 for row in rows for node, offset in row}
     for sweep in range(60):
         for row in (rows if sweep % 2 else reversed(rows)):
-            wanted = [middle(node, near[node], x) - offset for node, offset in zip(row, offsets(row))]
+            wanted = [middle(node, near[node], x) - offset for node, offset in row]
             left, right = list(itertools.accumulate(wanted, max)), list(itertools.accumulate(wanted[::-1], min))[::-1]
-            for node, a, b, offset in zip(row, left, right, offsets(row)):
+            for (node, offset), a, b in zip(row, left, right):
                 x[node] = (a + b) / 2 + offset
     first = min(x[node] - width_of(node) / 2 for node in x)
     return {node: round(at - first + MARGIN) for node, at in x.items()}
@@ -205,8 +204,8 @@ def arrows(edges, rows, steps, x):
         for other, is_public in sorted(others.items()):
             chain = [name] + [node for node in x if isinstance(node, tuple) and node[:2] == (name, other)] + [other]
             chain.sort(key=lambda node: top[node])
-            path = f"M{begin[name, chain[1]]},{top[name] + HEIGHT}"
             at = begin[name, chain[1]]
+            path = f"M{at},{top[name] + HEIGHT}"
             for a, b in zip(chain, chain[1:]):
                 y, to, to_x = top[a] + HEIGHT, top[b] - (5 if b == other else 0), end[b, a]
                 path += f" C{at},{(y + to) // 2} {to_x},{(y + to) // 2} {to_x},{to}"
