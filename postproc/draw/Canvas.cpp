@@ -75,7 +75,8 @@ Scale scale_for(double largest, int about_ticks) {
   const double rough = largest / about_ticks;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
-  // From large to small, so that the smallest that suffices stays; the tolerance keeps 0.3 / 3 from becoming 2 × 0.1.
+  // From large to small, so that the smallest that suffices stays. The tolerance is for rounding: 0.4 - 0.3 is slightly
+  // more than 0.1 and would have other ticks.
   for (const double factor : {5.0, 2.5, 2.0, 1.0})
     if (rough <= factor * power * (1 + 1e-9)) step = factor * power;
   return {step * std::ceil(largest / step - 1e-9), step};

@@ -16,9 +16,10 @@ namespace {
 
 constexpr double kPlotHeight = 290;
 constexpr double kLabelWidth = 150;
-constexpr double kSpread = 1.12;  ///< room left of the first and last count
-constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
-constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
+constexpr double kSpread = 1.12;  ///< factor of the room left of the first count and right of the last
+constexpr double kDodge = 1.02;   ///< factor between series at one count, so that error bars do not hide each other
+/// The same for linear_values, as shares of the distance from the first value to the last.
+constexpr double kMargin = 0.06, kLinearDodge = 0.006;
 constexpr const char* kIdeal = "ideal";
 
 /// Of an axis, with the distance of its ticks.
@@ -178,7 +179,8 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   canvas.command("set xtics (" + join(ticks, ", ") + ")");
 }
 
-/// A line with its points, error bars and crosses. Series are shifted by fractions of kDodge around their true place.
+/// A line with its points, error bars and crosses. At counts and values of settings series stand side by side around
+/// their true place; over steps and quantities they are not moved.
 void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Range& y) {
   const Series& series = chart.series[index];
   const std::size_t style = style_of(series);

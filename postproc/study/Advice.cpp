@@ -140,7 +140,7 @@ struct RanksThatPay {
   std::string work;
   int ranks = 0, measured = 0;
   bool is_clear = true;      ///< no interval contains kWorthwhileEfficiency
-  bool has_interval = true;  ///< every efficiency below the baseline's ranks has one
+  bool has_interval = true;  ///< every efficiency but that of the baseline's ranks has one
 };
 
 /// Efficiencies without intervals support no advice; the baseline's is 1 by definition and needs none.
