@@ -7,7 +7,6 @@
 
 #include "base/Estimate.hpp"
 #include "base/Text.hpp"
-#include "postproc/draw/Gnuplot.hpp"
 #include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {

@@ -6,7 +6,6 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/HeatMap.hpp"
-#include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Evaluation.hpp"
 

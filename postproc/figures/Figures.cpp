@@ -9,7 +9,6 @@
 #include "base/Text.hpp"
 #include "postproc/draw/Svg.hpp"
 #include "postproc/study/Axes.hpp"
-#include "postproc/study/Labels.hpp"
 
 namespace multicard::post {
 

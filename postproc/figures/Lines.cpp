@@ -6,7 +6,6 @@
 
 #include "base/Number.hpp"
 #include "base/Text.hpp"
-#include "postproc/reduce/Statistics.hpp"
 #include "postproc/study/Labels.hpp"
 
 namespace multicard::post {

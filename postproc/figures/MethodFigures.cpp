@@ -5,10 +5,8 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
-#include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Methods.hpp"
 

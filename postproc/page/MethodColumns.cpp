@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "base/Text.hpp"
 #include "postproc/page/StudyColumns.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
-#include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"
 #include "postproc/page/PageTables.hpp"

@@ -1,6 +1,5 @@
 #include "postproc/page/PageParts.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -11,10 +10,7 @@
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/study/BeforeAfter.hpp"
-#include "postproc/study/DataSets.hpp"
 #include "postproc/study/Evaluation.hpp"
-#include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 #include "postproc/study/StudyFindings.hpp"

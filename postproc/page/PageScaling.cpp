@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "base/Text.hpp"
 #include "postproc/page/Columns.hpp"
 #include "postproc/page/PageTables.hpp"
 

@@ -1,7 +1,6 @@
 #include "postproc/page/Tables.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <stdexcept>
 
@@ -11,7 +10,6 @@
 #include "base/Text.hpp"
 #include "postproc/page/StudyColumns.hpp"
 #include "postproc/page/TextTable.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/ShareAnswer.hpp"

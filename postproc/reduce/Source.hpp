@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "results/Provenance.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard::post {

@@ -7,7 +7,6 @@
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/Learning.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Ranking.hpp"
 

@@ -1,6 +1,5 @@
 #include "postproc/study/Methods.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -1,6 +1,5 @@
 #include "postproc/study/OptionEffect.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

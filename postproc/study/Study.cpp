@@ -4,8 +4,6 @@
 #include <cmath>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "base/Text.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/ConfigurationLabels.hpp"
