@@ -149,6 +149,7 @@ TEST(DataSets, ACaseThatChoosesTheDataSetIsTheWork) {
   EXPECT_EQ(study.axes[0].key, "case");
   EXPECT_TRUE(study.axes[0].is_work);
   EXPECT_TRUE(compares_data_sets(study));
+  EXPECT_EQ(study.kind, StudyKind::data_sets);
 }
 
 TEST(DataSets, OtherCasesStayOptions) {
@@ -159,6 +160,7 @@ TEST(DataSets, OtherCasesStayOptions) {
 
   EXPECT_FALSE(study.axes.at(0).is_work);
   EXPECT_FALSE(compares_data_sets(study));
+  EXPECT_EQ(study.kind, StudyKind::one_work);
 }
 
 /// A sweep of two data sets of the same names: `rows` of 100 and 400 tokens each.

@@ -61,6 +61,7 @@ TEST(Methods, ACaseOfOneMethodEachIsTheAxis) {
   EXPECT_TRUE(study.axes[0].is_work);
   EXPECT_EQ(study.configurations[1].full_label(), "lora");
   EXPECT_TRUE(compares_methods(study));
+  EXPECT_EQ(study.kind, StudyKind::methods);
 }
 
 TEST(Methods, CasesThatShareAMethodAreOptionsOfIt) {

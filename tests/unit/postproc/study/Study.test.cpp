@@ -144,6 +144,7 @@ TEST(Study, DifferentWorkIsNotCompared) {
 
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(groups[1], (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(study.kind, StudyKind::works);
   EXPECT_EQ(study.configurations[3].full_label(), "ddp, 200 px");
   EXPECT_EQ(style_of(study, 1), style_of(study, 3));  // the same options have the same colour
 }
