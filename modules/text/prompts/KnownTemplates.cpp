@@ -4,8 +4,7 @@ namespace multicard {
 
 namespace {
 
-/// The prompts of Stanford Alpaca. `default_system` comes first where a
-/// conversation has no system message.
+/// The prompts of Stanford Alpaca. `default_system` comes first where a conversation has no system message.
 constexpr const char* kAlpaca = R"jinja(
 {%- set has_system = messages and messages[0].role == 'system' %}
 {%- if not has_system %}
