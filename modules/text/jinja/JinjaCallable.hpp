@@ -34,8 +34,7 @@ struct JinjaCallable {
   JinjaFunction function = nullptr;
   JinjaValue self = {};
   const JinjaNode* macro = nullptr;
-  std::size_t num_scopes = 0;  ///< that the macro sees
-  bool is_caller = false;      ///< body of a call block: sees all that the block sees
+  std::size_t scope = 0;  ///< that of the macro's definition
 };
 
 /// \name The tables; nullptr for an unknown name

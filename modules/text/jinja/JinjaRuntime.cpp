@@ -91,7 +91,8 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       bind(node.targets, filtered(*node.expression, captured([&] { render(*node.children[0]); })));
       return Flow::normal;
     case Node::Kind::macro:
-      assign(node.targets[0], std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size()}));
+      assign(node.targets[0],
+             std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.scope()}));
       return Flow::normal;
     case Node::Kind::call_block:
       render_call_block(node);
@@ -127,7 +128,7 @@ JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::share
   if (items->items.empty()) return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
   spend(128);  // a loop stays until the end of the rendering
   JinjaLoop& loop =
-      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.size(), num_around});
+      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.scope(), num_around});
   for (; loop.index < items->items.size(); ++loop.index)
     if (render_item(node, loop) == Flow::leave) break;
   return Flow::normal;
@@ -193,7 +194,7 @@ JinjaValue JinjaRuntime::filtered(const Expression& filters, std::string text) {
 void JinjaRuntime::render_call_block(const Node& node) {
   JinjaArguments arguments = arguments_of(*node.expression);
   arguments.named.emplace_back(
-      "caller", std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size(), true}));
+      "caller", std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.scope()}));
   const JinjaValue function = value_of(*node.expression->operands[0]);
   if (!function.callable() || !function.callable()->macro) throw JinjaError("a call block calls what is not a macro");
   put(text_of(call(*function.callable(), arguments)));

@@ -93,6 +93,34 @@ TEST(Jinja, EvaluatesLikePython) {
   expect("{{ list }}{{ object }}{{ nothing }}{{ true }}{{ (1,) }}{{ 1e20 }}{{ \"it's\" | list | length }}",
          "[1, 2, 3]{'key': 'value', 'a': None}NoneTrue(1,)1e+204");
   expect("{{ list[::-1] }}{{ text[1:] }}{{ 'aé中😀'[-2:] }}{{ 1 < 2 < 3 }}{{ 'a' in text }}", "[3, 2, 1]b中😀TrueTrue");
+TEST(Jinja, MacrosSeeTheScopesAroundTheirDefinition) {
+  expect(
+      "{% set g = 'top' %}{% macro a() %}{{ g }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}"
+      "{% for g in [1] %}{{ b() }}{{ a() }}{{ g }}{% endfor %}",
+      "toptop1");
+  expect(
+      "{% macro f(a) %}{{ a }}({{ caller() }}){% endmacro %}"
+      "{% for i in [7, 8] %}{% call f(i) %}{{ i }}{{ loop.index }}{% endcall %}{% endfor %}",
+      "7(71)8(82)");
+  expect(
+      "{% macro f(g) %}{{ g() }}{% endmacro %}{% for i in list %}{% macro h() %}{{ i }}{% endmacro %}{{ f(h) }}"
+      "{% endfor %}",
+      "123");
+  expect(
+      "{% macro f() %}{{ caller() }}{% endmacro %}{% with y = 1 %}{% call f() %}{% macro g() %}{{ y }}{% endmacro %}"
+      "{{ g() }}{% call f() %}{{ y }}{{ g() }}{% endcall %}{{ caller is defined }}{% endcall %}{{ y }}{% endwith %}",
+      "111False1");
+  expect(
+      "{% set x = 'o' %}{% for x in [[1]] recursive %}{% macro m() %}{{ x }}{% endmacro %}"
+      "{% if x is number %}{{ m() }}{% else %}{{ loop(x) }}{{ m() }}{% endif %}{% endfor %}{{ x }}",
+      "1[1]o");
+  expect(
+      "{% set n = namespace() %}{% with a = 1 %}{% macro m() %}x{% endmacro %}{% set n.m = m %}{% endwith %}{{ n.m() "
+      "}}",
+      "x");
+  EXPECT_EQ(refusal("{% macro f() %}{{ caller() }}{% endmacro %}{{ f() }}"), "\"caller\" is undefined");
+}
+
   expect("{{ ' a,b '.strip().split(',')[-1] }}{{ 'x'.startswith(('y', 'x')) }}{{ object.get('z', 5) }}", "bTrue5");
   expect("{{ 'a' 'b' }}{{ 'x\\n\\u4e2d' }}", "abx\n中");
 }
