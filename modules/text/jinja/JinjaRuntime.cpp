@@ -214,13 +214,16 @@ JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
 }
 
 JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
-  const std::size_t begin = output_.text.size();
+  const std::size_t begin = output_.text.size(), num_before = output_.generated.size();
+// As by transformers an empty block counts, and of blocks within each other the outermost holds the others.
   scopes_.open();
   const Flow flow = render(*node.children[0]);
   scopes_.close();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
-  } else {  // an empty block too, as by transformers
+  } else {
+    spend(32);
+    output_.generated.resize(num_before);
     output_.generated.push_back({begin, output_.text.size()});
   }
   return flow;

@@ -68,7 +68,6 @@ ChatRendering::ChatRendering(const JinjaTemplate& source, const JinjaTemplate::V
   variables_.emplace_back("tools", parsed(prompt.tools, "\"tools\""));
   variables_.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
   whole_ = render(messages_, end);
-  if (!ends.adds_eos) std::erase_if(whole_.generated, [](const TextRange& block) { return block.begin == block.end; });
 }
 
 // The budget is that of all renderings of the conversation together: each of them may stay within its own limits while

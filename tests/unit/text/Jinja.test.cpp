@@ -155,6 +155,12 @@ TEST(Jinja, FindsWhatIsGenerated) {
 TEST(Jinja, KnowsWhatATemplateMentions) {
   const JinjaTemplate source("{% for m in messages %}{{ m.tool_calls }}{{ m['name'] }}{% endfor %}tools");
   for (const char* word : {"messages", "tool_calls", "name"})
+  const auto outermost = JinjaTemplate(
+                             "{% generation %}{% endgeneration %}{% generation %}a{% generation %}b{% endgeneration %}"
+                             "{% endgeneration %}")
+                             .render({})
+                             .generated;
+  EXPECT_EQ(outermost, (std::vector<TextRange>{{0, 0}, {0, 2}}));
     EXPECT_TRUE(source.mentions(word)) << word;
   EXPECT_FALSE(source.mentions("tools"));
 }
