@@ -88,17 +88,14 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       bind(node.targets, value_of(*node.expression));
       return Flow::normal;
     case Node::Kind::block_assignment:
-      bind(node.targets, filtered(*node.expression, captured([&] { render(*node.children[0]); })));
-      return Flow::normal;
+    case Node::Kind::filter_block:
+      return render_filtered(node);
     case Node::Kind::macro:
       assign(node.targets[0],
              std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.scope()}));
       return Flow::normal;
     case Node::Kind::call_block:
       render_call_block(node);
-      return Flow::normal;
-    case Node::Kind::filter_block:
-      put(text_of(filtered(*node.expression, captured([&] { render(*node.children[0]); }))));
       return Flow::normal;
     case Node::Kind::with:
       return render_with(node);
@@ -182,13 +179,21 @@ void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
   members->set(target.member, std::move(value));
 }
 
-/// A text after the filters of a block.
-JinjaValue JinjaRuntime::filtered(const Expression& filters, std::string text) {
+/// A block whose text is assigned, or written, after its filters. A break in it loses the text, as in Jinja.
+JinjaRuntime::Flow JinjaRuntime::render_filtered(const Node& node) {
+  Flow flow = Flow::normal;
+  std::string text = captured([&] { flow = render(*node.children[0]); });
+  if (flow != Flow::normal) return flow;
   scopes_.open();
   scopes_.set(*body_symbol_, std::move(text));
-  JinjaValue value = value_of(filters);
+  const JinjaValue value = value_of(*node.expression);
   scopes_.close();
-  return value;
+  if (node.kind == Node::Kind::filter_block) {
+    put(text_of(value));
+  } else {
+    bind(node.targets, value);
+  }
+  return Flow::normal;
 }
 
 void JinjaRuntime::render_call_block(const Node& node) {

@@ -64,7 +64,7 @@ class JinjaRuntime {
   void assign(const Node::Target& target, JinjaValue value);
   template <class Body>
   std::string captured(Body&& body);
-  JinjaValue filtered(const Expression& filters, std::string text);
+  Flow render_filtered(const Node& node);
   void render_call_block(const Node& node);
   Flow render_with(const Node& node);
   Flow render_generation(const Node& node);

@@ -59,6 +59,13 @@ TEST(Jinja, LeavesLoopsFromInsideOtherBlocks) {
       "{% for i in list %}{% generation %}{% if i == 2 %}{% continue %}{% endif %}{{ i }}{% endgeneration %}{% endfor "
       "%}",
       "13");
+  expect(
+      "{% for i in list %}{% set x %}a{{ i }}{% if i == 2 %}{% break %}{% endif %}b{% endset %}[{{ x }}]{% endfor %}",
+      "[a1b]");
+  expect(
+      "{% for i in list %}{% filter upper %}a{{ i }}{% if i == 2 %}{% continue %}{% endif %}b{% endfilter %},"
+      "{% endfor %}",
+      "A1B,A3B,");
 }
 
 TEST(Jinja, RefusesWhatHasNoMeaningOrNoEnd) {
