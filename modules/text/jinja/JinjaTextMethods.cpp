@@ -24,7 +24,7 @@ Value of_text(JinjaRuntime&, const Value& self, const Arguments& arguments) {
 template <PythonEnds ends>
 Value strip(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("strip", {"chars"});
-  if (!bound[0] || bound[0]->is_none()) return python_strip(*self.string(), ends);
+  if (!is_given(bound[0])) return python_strip(*self.string(), ends);
   runtime.spend(self.string()->size() / 64 * string_of(*bound[0]).size());
   return python_strip(*self.string(), string_of(*bound[0]), ends);
 }
@@ -35,7 +35,7 @@ template <PythonEnds from>
 Value split(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("split", {"sep", "maxsplit"});
   std::optional<std::string_view> separator;
-  if (bound[0] && !bound[0]->is_none()) separator = string_of(*bound[0]);
+  if (is_given(bound[0])) separator = string_of(*bound[0]);
   if (separator && separator->empty()) throw JinjaError("an empty separator");
   if (separator) runtime.spend(self.string()->size() / 64 * separator->size());
   std::vector<Value> parts;
