@@ -221,7 +221,7 @@ JinjaValue format_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 JinjaFunction find_jinja_filter(std::string_view name) {
   static const std::map<std::string, JinjaFunction, std::less<>> kFilters{
       {"abs", abs_filter},
-      {"capitalize", of_text<[](const std::string& text) { return python_capitalize(text); }>},
+      {"capitalize", of_text<python_capitalize>},
       {"d", default_filter},
       {"default", default_filter},
       {"e", of_text<escaped>},
@@ -230,7 +230,7 @@ JinjaFunction find_jinja_filter(std::string_view name) {
       {"format", format_filter},
       {"indent", indent_filter},
       {"int", int_filter},
-      {"lower", of_text<[](const std::string& text) { return lower_case(text); }>},
+      {"lower", of_text<lower_case>},
       {"replace", replace_filter},
       {"round", round_filter},
       {"safe", string_filter},  // nothing is escaped by itself
@@ -238,7 +238,7 @@ JinjaFunction find_jinja_filter(std::string_view name) {
       {"title", of_text<title_of>},
       {"tojson", tojson_filter},
       {"trim", trim_filter},
-      {"upper", of_text<[](const std::string& text) { return python_upper(text); }>},
+      {"upper", of_text<python_upper>},
   };
   const auto found = kFilters.find(name);
   return found == kFilters.end() ? find_jinja_row_filter(name) : found->second;

@@ -142,7 +142,10 @@ JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& 
   const Flow flow = render(*node.children[0]);
   scopes_.close();
   const std::size_t end = output_.text.size();
-  if (num_captures_ == 0 && end > begin && item.dict()) output_.passes.push_back({item.dict(), {begin, end}});
+  if (num_captures_ == 0 && end > begin && item.dict()) {
+    spend(32);
+    output_.passes.push_back({item.dict(), {begin, end}});
+  }
   return flow;
 }
 

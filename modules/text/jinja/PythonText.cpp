@@ -170,6 +170,14 @@ std::string python_upper(std::string_view text) {
   return result;
 }
 
+// text.isupper() and islower(): characters without case do not matter, but there must be one with it.
+bool python_is_upper(std::string_view text) {
+  return text == python_upper(text) && text != lower_case(text);
+}
+bool python_is_lower(std::string_view text) {
+  return text == lower_case(text) && text != python_upper(text);
+}
+
 std::string python_title(std::string_view text) {
   std::string result;
   bool in_word = false;

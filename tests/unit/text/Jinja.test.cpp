@@ -233,6 +233,11 @@ TEST(Jinja, EndsWhateverATemplateDoes) {
   EXPECT_THROW(rendered("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), JinjaError);
   EXPECT_THROW(rendered("{% macro f(x) %}{{ f(x) }}{{ f(x) }}{% endmacro %}{{ f(1) }}"), JinjaError);
   EXPECT_THROW(rendered("{{ range(100001) }}"), JinjaError);
+  for (const char* use : {"x is upper", "[x] | unique | list", "[x, x] | max"})
+    EXPECT_THROW(rendered("{% set x = 'aaaaaaaaaaaaaaaa' * 65536 %}{% for a in range(1000) %}{{ '' if " +
+                          std::string(use) + " }}{% endfor %}"),
+                 JinjaError)
+        << use;
   EXPECT_THROW(rendered(repeated("{% for a in range(99999) %}{{ 'aaaaaaaaaaaaaaaa' * 99 }}{% endfor %}", 5)),
                JinjaError);
   EXPECT_EQ(rendered("{% set ns = namespace() %}{% set ns.a = ns %}{% set ns.b = [ns] %}x"), "x");  // a cycle
