@@ -2,7 +2,6 @@
 
 #include "text/jinja/JinjaRuntime.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "text/jinja/JinjaText.hpp"
@@ -10,11 +9,6 @@
 namespace multicard {
 
 namespace {
-
-std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view name) {
-  const std::size_t* symbol = symbols.find(name);
-  return symbol ? std::optional(*symbol) : std::nullopt;
-}
 
 std::size_t weight_of(const JinjaTemplate::Variables& variables) {
   std::size_t weight = 0;
@@ -29,9 +23,9 @@ std::size_t weight_of(const JinjaTemplate::Variables& variables) {
 // functions and hide those of the same name.
 JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work)
     : program_(program),
-      loop_symbol_(found(program.symbols, "loop")),
-      caller_symbol_(found(program.symbols, "caller")),
-      body_symbol_(found(program.symbols, kBody)),
+      loop_symbol_(program.symbols.find("loop")),
+      caller_symbol_(program.symbols.find("caller")),
+      body_symbol_(program.symbols.find(kBody)),
       limits_(weight_of(variables)),
       work_(work) {
   for (const std::string* name : program.symbols.names()) {
@@ -221,9 +215,9 @@ JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
   return flow;
 }
 
+// As by transformers an empty block counts, and of blocks within each other the outermost holds the others.
 JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   const std::size_t begin = output_.text.size(), num_before = output_.generated.size();
-// As by transformers an empty block counts, and of blocks within each other the outermost holds the others.
   scopes_.open();
   const Flow flow = render(*node.children[0]);
   scopes_.close();

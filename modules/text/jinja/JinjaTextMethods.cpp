@@ -1,7 +1,6 @@
 // The methods of strings.
 
 #include <algorithm>
-#include <functional>
 
 #include "base/Utf8.hpp"
 #include "text/jinja/JinjaFilterTools.hpp"
@@ -30,8 +29,8 @@ Value strip(JinjaRuntime& runtime, const Value& self, const Arguments& arguments
 }
 
 // Searching costs at worst the product of both lengths; a 64th of it is counted, because bytes are compared many at a
-template <PythonEnds from>
 // time.
+template <PythonEnds from>
 Value split(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("split", {"sep", "maxsplit"});
   std::optional<std::string_view> separator;

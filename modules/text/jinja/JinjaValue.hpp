@@ -1,11 +1,8 @@
 #pragma once
 /// \file The values of templates, with the semantics of Python's.
 
-#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -36,7 +36,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
   text = python_strip(text, from == PythonEnds::right ? PythonEnds::right : PythonEnds::left);
   while (!text.empty()) {
     if (most >= 0 && std::cmp_equal(parts.size(), most)) {
-      parts.push_back(python_strip(text, from == PythonEnds::right ? PythonEnds::right : PythonEnds::left));
+      parts.push_back(text);
       break;
     }
     if (from == PythonEnds::right) {

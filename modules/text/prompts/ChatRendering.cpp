@@ -7,7 +7,6 @@
 
 #include "base/Error.hpp"
 #include "io/JsonReader.hpp"
-#include "text/jinja/JinjaText.hpp"
 #include "text/jinja/PythonText.hpp"
 
 namespace multicard {
@@ -133,7 +132,7 @@ std::string ChatRendering::kind_of(std::size_t message) const {
   const Message& answer = prompt_.messages[message];
   std::string kind = message == 0 ? "" : prompt_.messages[message - 1].role;
   for (const auto& [name, value] : messages_[message].dict()->items)
-    kind.append("|").append(jinja_text(name));
+    kind.append("|").append(*name.string());
   return answer.content.find("</think>") == std::string::npos ? kind : kind + "|</think>";
 }
 

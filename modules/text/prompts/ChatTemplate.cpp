@@ -1,7 +1,5 @@
 #include "text/prompts/ChatTemplate.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
