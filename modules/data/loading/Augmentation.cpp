@@ -33,8 +33,8 @@ std::int32_t up_to(std::int64_t last, std::uint64_t random) {
   return static_cast<std::int32_t>(below(random, static_cast<std::uint64_t>(last) + 1));
 }
 
-/// Halves go to the even number, as in Python.
-/// llrint follows the rounding mode of the process, which is to nearest, ties to even, unless it is changed.
+/// Halves go to the even number, as in Python. llrint follows the rounding mode of the process, which is to nearest,
+/// ties to even, unless it is changed.
 std::int64_t rounded(double value) {
   return std::llrint(value);
 }

@@ -6,8 +6,8 @@ namespace multicard {
 
 namespace {
 
-/// The most rows that a part of a batch has.
-/// Of the largest block over all ranks, so that pieces of the pools have one size on all of them and fit every step.
+/// The most rows that a part of a batch has. Of the largest block over all ranks, so that pieces of the pools have one
+/// size on all of them and fit every step.
 std::int64_t most_rows(const Sampler& sampler, int num_ranks) {
   const std::int64_t batch = std::min(sampler.options().global_batch, sampler.options().num_rows);
   return (batch + num_ranks - 1) / num_ranks;

@@ -16,9 +16,8 @@ namespace {
 
 constexpr std::uint64_t kPassPurpose = 2;  // of the seed
 
-/// Whole numbers that add up to `total`, in the proportions of the weights.
-/// Largest remainders (Hamilton's method). Pairs compare by the index where remainders are equal, which makes the
-/// result independent of the sorting algorithm.
+/// Whole numbers that add up to `total`, in the proportions of the weights. Largest remainders (Hamilton's method).
+/// Pairs compare by the index where remainders are equal, which makes the result independent of the sorting algorithm.
 std::vector<std::int64_t> shares_of(const std::vector<MixedSet>& sets, std::int64_t total) {
   double all_weights = 0;
   for (const MixedSet& set : sets)

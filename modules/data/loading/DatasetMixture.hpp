@@ -21,8 +21,8 @@ enum class RowOrder { shuffled, as_stored };
 ///
 /// Each set has an endless sequence of its rows: pass 0, pass 1, ..., each of which has every row once. Epoch e takes
 /// the places e share_i to (e + 1) share_i - 1 of it. So no row of a set comes again before all its rows have come, a
-/// small set repeats within an epoch, and a large one continues in the next epoch. Pass p is a
-/// Fisher-Yates shuffle as in Sampler.hpp, with key = splitmix64(splitmix64(splitmix64(seed, 2), i), p).
+/// small set repeats within an epoch, and a large one continues in the next epoch. Pass p is a Fisher-Yates shuffle as
+/// in Sampler.hpp, with key = splitmix64(splitmix64(splitmix64(seed, 2), i), p).
 ///
 /// A function of its arguments alone; integers only beyond the shares.
 class DatasetMixture {
@@ -33,8 +33,8 @@ class DatasetMixture {
   /// Rows that each set gives an epoch.
   const std::vector<std::int64_t>& shares() const { return shares_; }
   /// The rows of an epoch. As stored: sets take turns, evenly spread over the epoch (row k is of the set that lacks
-  /// most of its share (k + 1) share_i / N, the first of equals), and every pass is in the order of the
-  /// set. Shuffled: set by set; the order is not random yet.
+  /// most of its share (k + 1) share_i / N, the first of equals), and every pass is in the order of the set. Shuffled:
+  /// set by set; the order is not random yet.
   std::vector<std::int64_t> rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const;
 
  private:

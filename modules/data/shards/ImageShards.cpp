@@ -30,10 +30,9 @@ std::string shape_text(const ImageSetInfo& info) {
   return fmt::format("{} x {} x {}", info.height, info.width, info.channels);
 }
 
-/// Weighs mean and mean square by rows.
-/// Pooled mean and variance of two groups with weights 1 - w and w (Chan, Golub and LeVeque 1983): the variance within,
-/// and w (1 - w) d^2 for the difference d of the means. Equal deviations stay as they are to the last bit: sqrt(s^2)
-/// need not be s, and the numbers are compared when a run is resumed.
+/// Weighs mean and mean square by rows. Pooled mean and variance of two groups with weights 1 - w and w (Chan, Golub
+/// and LeVeque 1983): the variance within, and w (1 - w) d^2 for the difference d of the means. Equal deviations stay
+/// as they are to the last bit: sqrt(s^2) need not be s, and the numbers are compared when a run is resumed.
 void merge_statistics(ImageSetInfo& all, const ImageSetInfo& shard) {
   const double total = static_cast<double>(all.num_rows + shard.num_rows);
   const double weight = total == 0 ? 0 : static_cast<double>(shard.num_rows) / total;

@@ -70,9 +70,9 @@ class MemoryFile {
 };
 
 /// Collective. Zeroed memory that the ranks of `node`, a part of `communicator`, map together; it goes with the last
-/// mapping.
-/// The root's descriptor must stay open until every rank of the node has opened it by /proc: it does until the second
-/// agreement has ended. After that the mappings keep the memory, and no file is left over even when the job is killed.
+/// mapping. The root's descriptor must stay open until every rank of the node has opened it by /proc: it does until the
+/// second agreement has ended. After that the mappings keep the memory, and no file is left over even when the job is
+/// killed.
 std::shared_ptr<std::uint8_t> memory_of_node(std::size_t bytes, const Communicator& node,
                                              const Communicator& communicator) {
   std::unique_ptr<MemoryFile> file;

@@ -74,8 +74,8 @@ constexpr ForeignKey kOfDatasets[] = {
     {"_FillValue", harmless, "of what is missing, and nothing is"},
 };
 
-/// `where` is empty or names the dataset that has it.
-/// h5py and netCDF write scale_factor and add_offset for packed values: stored numbers would then not be the pixels.
+/// `where` is empty or names the dataset that has it. h5py and netCDF write scale_factor and add_offset for packed
+/// values: stored numbers would then not be the pixels.
 void look_up(const Hdf5File& file, std::span<const ForeignKey> keys, const std::string& where, const std::string& name,
              std::vector<std::string>& unknown) {
   const ForeignKey* key = find_key(keys, name);

@@ -55,9 +55,9 @@ std::vector<std::string> names_of(const Writers& writers) {
   return names;
 }
 
-/// All shards of all sets get their names, or none keeps it. While one exists, the names stand in a temporary file
-/// in the folder of the shards: without finish() they are removed, by its destructor, by an abort of the job, or, after
-/// a kill, by free_interrupted_names() of the next launch with this prefix.
+/// All shards of all sets get their names, or none keeps it. While one exists, the names stand in a temporary file in
+/// the folder of the shards: without finish() they are removed, by its destructor, by an abort of the job, or, after a
+/// kill, by free_interrupted_names() of the next launch with this prefix.
 ///
 /// An abort may come from any rank, while rank 0 gives names, and be cut short by a kill. So every rank removes first
 /// the unnamed shards (then nothing more can get a name), then the names, and the journal last.

@@ -146,9 +146,8 @@ void TokenShards::scan_shard(const std::string& path, const Communicator& commun
   shards_.push_back({std::move(file), first_sequence, first_token});
 }
 
-/// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest.
-/// Parts are cut by tokens, not by sequences, so that ranks read equally much; pieces end with a sequence and with a
-/// shard.
+/// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest. Parts
+/// are cut by tokens, not by sequences, so that ranks read equally much; pieces end with a sequence and with a shard.
 void TokenShards::count(const Communicator& communicator, TokenSetScan& set) {
   const bool reads_tokens = set.info.largest_id == kUnknownId;
   const Block mine = block_of(set.info.num_tokens, communicator.rank(), communicator.size());

@@ -34,8 +34,7 @@ std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenS
                                               const Communicator& communicator, int root);
 
 /// The sequences of one or more token shards, in the order of the (sorted) files; of several sets one set after the
-/// other. Lengths and numbers of targets are
-/// held in memory, tokens are read on demand.
+/// other. Lengths and numbers of targets are held in memory, tokens are read on demand.
 class TokenShards {
  public:
   /// Collective. Opens the shards that a path or glob names on all ranks of `communicator`, checks that they belong

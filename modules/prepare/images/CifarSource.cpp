@@ -27,9 +27,9 @@ std::int64_t size_of(const std::string& path) {
   return static_cast<std::int64_t>(size);
 }
 
-/// 1 for CIFAR-10, 2 for CIFAR-100. Real files hold 10,000 or 50,000 records, so that only one can fit.
-/// The files have no header: only their size shows the kind. 3073 and 3074 have no common divisor, so that a whole
-/// number of records of both kinds would take 3073 x 3074 bytes, which is 3074 images of CIFAR-10.
+/// 1 for CIFAR-10, 2 for CIFAR-100. The files have no header: only their size shows the kind. 3073 and 3074 have no
+/// common divisor, so that a whole number of records of both kinds would take 3073 x 3074 bytes, which is 3074 images
+/// of CIFAR-10; real files hold 10,000 or 50,000.
 std::int64_t find_label_bytes(const std::string& path) {
   const std::int64_t size = size_of(path);
   for (const std::int64_t label_bytes : {1, 2})
@@ -67,8 +67,8 @@ std::vector<std::string> names_next_to(const std::string& file, std::int64_t lab
   return names;
 }
 
-/// Files of CIFAR's version for Python.
-/// A pickle is a program for Python's virtual machine; reading one from an untrusted file would run it.
+/// Files of CIFAR's version for Python. A pickle is a program for Python's virtual machine; reading one from an
+/// untrusted file would run it.
 constexpr const char* kPickles[] = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5",
                                     "test_batch",   "train",        "test",         "batches.meta", "meta"};
 

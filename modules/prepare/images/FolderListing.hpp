@@ -8,8 +8,7 @@
 
 namespace multicard {
 
-/// The classes and pictures of a folder, and what else is there that may be taken for pictures. For one
-/// process.
+/// The classes and pictures of a folder, and what else is there that may be taken for pictures. For one process.
 class FolderListing {
  public:
   /// \throws DataError when a folder cannot be read, holds no classes, links to nothing, or is a class without pictures

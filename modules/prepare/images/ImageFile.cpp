@@ -14,8 +14,8 @@ namespace multicard {
 
 namespace {
 
-/// `name` is a path, or says where the bytes come from.
-/// The content decides and not the ending of the name: data sets hold many PNGs that are called .jpg.
+/// `name` is a path, or says where the bytes come from. The content decides and not the ending of the name: data sets
+/// hold many PNGs that are called .jpg.
 std::unique_ptr<ImageDecoder> decoder_of(const std::string& name, PictureFile file) {
   std::array<unsigned char, 4> head{};
   errno = 0;

@@ -96,8 +96,8 @@ int JpegDecoder::find_orientation() const {
   return named ? *named : of_xmp.value_or(1);
 }
 
-/// Programs of Adobe store inks inverted, and so does everybody else.
-/// CMYK becomes RGB by r = c k / 255 on inverted inks, the formula of Pillow, without a colour profile.
+/// Programs of Adobe store inks inverted, and so does everybody else. CMYK becomes RGB by r = c k / 255 on inverted
+/// inks, the formula of Pillow, without a colour profile.
 void inks_to_rgb(const std::uint8_t* inks, std::size_t num_pixels, std::uint8_t* rgb) {
   for (std::size_t i = 0; i < num_pixels; ++i)
     for (std::size_t c = 0; c < 3; ++c)

@@ -36,9 +36,10 @@ std::string inflated(std::string_view packed) {
   return text;
 }
 
-/// The text of a chunk tEXt, zTXt or iTXt (PNG specification, section 11.3.3), after its keyword.
-/// After the keyword and its NUL: tEXt has the text; zTXt a byte for the method and the packed text; iTXt a flag, a
-/// byte for the method, language and translated keyword, each with a NUL, and the text, packed if the flag is 1.
+/// The text of a chunk tEXt, zTXt or iTXt (PNG specification, section 11.3.3). After the keyword and its NUL tEXt has
+/// the text; zTXt a byte for the method and the packed text; iTXt a flag, a byte for the method, language and
+/// translated keyword, each with a NUL, and the text, packed if the flag is 1. \param rest what follows the keyword and
+/// its NUL
 std::string text_of(std::string_view chunk, std::string_view rest) {
   if (chunk == "tEXt" || rest.empty()) return std::string(rest);
   const bool is_packed = chunk == "zTXt" || rest[0] == 1;
@@ -50,8 +51,8 @@ std::string text_of(std::string_view chunk, std::string_view rest) {
   return is_packed ? inflated(rest) : std::string(rest);
 }
 
-/// The block in hexadecimal digits after two lines, its name and its length.
-/// ImageMagick's and exiv2's way to keep EXIF in a text chunk, from before eXIf was part of the standard (2017).
+/// The block in hexadecimal digits after two lines, its name and its length. ImageMagick's and exiv2's way to keep EXIF
+/// in a text chunk, from before eXIf was part of the standard (2017).
 std::optional<int> orientation_of_profile(std::string_view text) {
   for (int line = 0; line < 3; ++line)
     text.remove_prefix(std::min(text.size(), text.find('\n')) + (text.find('\n') < text.size() ? 1 : 0));

@@ -83,8 +83,8 @@ std::string further_fields(const json& message, const char* role, const char* co
   return fields.empty() ? std::string() : fields.dump();
 }
 
-/// A member that may be JSON or a string of it.
-/// Many data sets store tools as a string of JSON, since their objects have no common type for a table's column.
+/// A member that may be JSON or a string of it. Many data sets store tools as a string of JSON, since their objects
+/// have no common type for a table's column.
 std::string json_member(const json& record, const char* key, const std::string& what) {
   const json* value = optional_member(record, key);
   if (!is_given(value)) return {};

@@ -111,9 +111,9 @@ Pieces answered(const Conversation& before, const Conversation& answer, const Pr
   return render(prompt_template, all);
 }
 
-/// Lists of messages of which at least one carries its prompt.
-/// What both have in common at the beginning is the prompt, also where it contains the assistant's turns; where only
-/// one half has a prompt, all up to its last message that is not the assistant's is.
+/// Lists of messages of which at least one carries its prompt. What both have in common at the beginning is the prompt,
+/// also where it contains the assistant's turns; where only one half has a prompt, all up to its last message that is
+/// not the assistant's is.
 PiecePair pair_with_prompt_inside(const json& record, const PreferencePrompt& own,
                                   const PromptTemplate& prompt_template, const std::string& what) {
   const Conversation setting = read_setting(record, what);

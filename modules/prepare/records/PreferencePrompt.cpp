@@ -40,8 +40,8 @@ bool is_list(const std::string& name, const json& record) {
   return name == "conversations" || name == "messages" || record[name].is_array();
 }
 
-/// The same prompt, whether or not a system message is in front of it.
-/// Data sets put the system message in one of the two places, or in both.
+/// The same prompt, whether or not a system message is in front of it. Data sets put the system message in one of the
+/// two places, or in both.
 bool are_same(const Conversation& a, const Conversation& b) {
   const auto without_system = [](Conversation one) {
     if (!one.messages.empty() && one.messages.front().role == "system") one.messages.erase(one.messages.begin());

@@ -45,9 +45,9 @@ void require_own_positions(const json& record, const std::string& key, const std
                       "Write several texts in one record as several records.");
 }
 
-/// Tokens from a list of ids and one of labels, each its own id or -100.
-/// Labels follow the convention of transformers: equal to the input ids, not shifted, with -100 where a token does not
-/// count. A label that is another token would be a different task.
+/// Tokens from a list of ids and one of labels, each its own id or -100. Labels follow the convention of transformers:
+/// equal to the input ids, not shifted, with -100 where a token does not count. A label that is another token would be
+/// a different task.
 EncodedText read_ids(const json& record, const std::string& prefix, const std::string& what) {
   const std::string ids_key = prefix + "input_ids", labels_key = prefix + "labels";
   const json& ids = list_member(record, ids_key.c_str(), what);

@@ -60,8 +60,7 @@ std::int64_t for_all_bytes(SeekableInput& input, Take&& take) {
   return offset;
 }
 
-/// By its mark of byte order, or by the zeros in every second byte of its first characters.
-/// Without a mark, ASCII characters in UTF-16 have a zero in every second byte, which no UTF-8 text has.
+/// By its mark of byte order, or by the zeros that ASCII characters have in every second byte, as in no UTF-8 text.
 void refuse_utf16(const std::string& path, std::string_view begin) {
   const auto is_zero = [&](std::size_t i) { return begin[i] == '\0'; };
   const bool has_mark = begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff");

@@ -24,9 +24,8 @@ struct Sighting {
   bool has_size_of(const Sighting& other) const { return height == other.height && width == other.width; }
 };
 
-/// What one rank has seen.
-/// The first image and the first of another size are enough: sizes differ somewhere exactly if two of all ranks'
-/// sightings do.
+/// What one rank has seen. The first image and the first of another size are enough: sizes differ somewhere exactly if
+/// two of all ranks' sightings do.
 struct Findings {
   Sighting first, other;  ///< the first image, and the first one of another size
   std::int64_t most_channels = 0;

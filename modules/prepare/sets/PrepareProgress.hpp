@@ -13,8 +13,7 @@ namespace multicard {
 enum class Loudness { normal, quiet };
 
 /// Percent and rate on standard error, from rank 0, which takes itself for an average rank. On a terminal one line that
-/// is written over every second, else a line every five seconds. See LiveLine for what
-/// decides.
+/// is written over every second, else a line every five seconds. See LiveLine for what decides.
 class PrepareProgress {
  public:
   /// `what` is done to `total` things called `unit`: "writing", 60000, "images".

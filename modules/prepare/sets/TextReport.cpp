@@ -31,8 +31,8 @@ std::vector<std::int64_t> gather_lengths(const TokenSequences& sequences, const 
   return all;
 }
 
-/// Collective. The sums over all ranks.
-/// Names differ between ranks, and so they are exchanged as JSON and added by name.
+/// Collective. The sums over all ranks. Names differ between ranks, and so they are exchanged as JSON and added by
+/// name.
 std::map<std::string, std::int64_t> sum_of(const std::map<std::string, std::int64_t>& mine,
                                            const Communicator& communicator) {
   std::map<std::string, std::int64_t> all;

@@ -25,9 +25,9 @@ struct Arrays {
   Hdf5Dataset tokens, loss_mask, offsets;
 };
 
-/// Tokens that wait until a write is worth it.
-/// Offsets are of the whole shard: a rank knows the tokens of the ranks before it (write_half()), and writes the end of
-/// each of its sequences one place after its number. Place 0 is the root's, and is 0.
+/// Tokens that wait until a write is worth it. Offsets are of the whole shard: a rank knows the tokens of the ranks
+/// before it (write_half()), and writes the end of each of its sequences one place after its number. Place 0 is the
+/// root's, and is 0.
 class PieceWriter {
  public:
   PieceWriter(Arrays& arrays, std::int64_t first_sequence, std::int64_t first_token)

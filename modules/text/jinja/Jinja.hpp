@@ -2,7 +2,6 @@
 /// \file Jinja as chat templates use it.
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,7 +24,7 @@ struct JinjaProgram;
 struct JinjaOutput {
   /// What one pass of a loop over an item has written.
   struct Pass {
-    const JinjaDict* item;
+    const JinjaDict* item;  ///< to be compared with those of the variables only: one that the template made is gone
     TextRange range;
   };
 

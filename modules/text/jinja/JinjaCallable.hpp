@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,8 +33,7 @@ struct JinjaCallable {
   JinjaFunction function = nullptr;
   JinjaValue self = {};
   const JinjaNode* macro = nullptr;
-  std::size_t num_scopes = 0;  ///< that the macro sees
-  bool is_caller = false;      ///< body of a call block: sees all that the block sees
+  std::size_t scope = 0;  ///< that of the macro's definition
 };
 
 /// \name The tables; nullptr for an unknown name

@@ -50,19 +50,19 @@ JinjaValue JinjaRuntime::call(const JinjaCallable& callable, const JinjaArgument
 
 // A macro sees the scopes around its definition, not those around its call. Defaults are evaluated one after the other
 // within its own scope, so that one may refer to a parameter before it. `caller` is undefined unless a call block gives
-// it: that of a macro further out must not be seen. Jinja's `varargs` and `kwargs` are left out, and surplus arguments
-// are errors, as for a macro that does not name them.
+// it: that of a macro further out must not be seen, in the body of a call block either. Jinja's `varargs` and `kwargs`
+// are left out, and surplus arguments are errors, as for a macro that does not name them.
 JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaArguments& arguments) {
   const JinjaLimits::Level level(limits_);
   const JinjaNode& macro = *callable.macro;
-  const JinjaScopes::Hidden hidden(scopes_, callable.num_scopes);
+  const JinjaScopes::Visit visit(scopes_, callable.scope);
   const std::size_t num_parameters = macro.targets.size() - 1;
   const auto fail = [&](const char* problem) {
     throw JinjaError("the macro " + macro.targets[0].name + " is called with " + problem);
   };
   if (arguments.positional.size() > num_parameters) fail("too many arguments");
   scopes_.open();
-  if (!callable.is_caller) scopes_.set(*caller_symbol_, JinjaUndefined{&macro.targets[0].name});
+  scopes_.set(*caller_symbol_, JinjaUndefined{program_.symbols.names()[*caller_symbol_]});
   for (std::size_t i = 0; i < num_parameters; ++i) {
     const Node::Target& parameter = macro.targets[i + 1];
     const JinjaValue* given = i < arguments.positional.size() ? &arguments.positional[i] : nullptr;
@@ -94,7 +94,7 @@ JinjaValue JinjaRuntime::call_loop(const JinjaLoop& loop, const JinjaArguments& 
   const JinjaLimits::Level level(limits_);
   const auto bound = arguments.bind("loop", {"iterable"});
   if (!loop.recursive || !bound[0]) throw JinjaError("a loop is called that is not recursive, or without values");
-  const JinjaScopes::Hidden hidden(scopes_, loop.num_scopes);
+  const JinjaScopes::Visit visit(scopes_, loop.scope);
   return captured(
       [&] { render_items(*loop.recursive, chosen_items(*loop.recursive, *bound[0]), loop.num_around + 1); });
 }

@@ -166,7 +166,7 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
 
 // The other way round than attribute(): members first. A key that does not suit (a text for a list, an index out of
 // range) gives undefined instead of Python's exception, because Jinja catches TypeError and LookupError there.
-JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, const std::string* name) {
+JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key) {
   require_defined(value);
   if (const JinjaDict* dict = value.dict()) {
     if (const JinjaValue* found = dict->find(key)) return *found;
@@ -185,12 +185,12 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
   const std::string* method = key.string();
   if (method && !value.dict() && !value.name_space()) {
     JinjaValue found = attribute(value, *method);
-    return found.is_undefined() ? JinjaValue(JinjaUndefined{name}) : found;  // the key's string may be gone soon
+    return found.is_undefined() ? JinjaValue() : found;  // without its name: the key's string may be gone soon
   }
   if (method)
     if (const JinjaFunction function = find_jinja_method(value, *method))
       return std::make_shared<const JinjaCallable>(JinjaCallable{function, value});
-  return JinjaUndefined{name};
+  return {};
 }
 
 // Bounds are clamped as by Python's slice.indices(): for a negative step they lie between -1 and size - 1. A stride

@@ -60,7 +60,7 @@ std::string escaped(const std::string& text) {
 
 JinjaValue default_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("default", {"default_value", "boolean"});
-  const bool replaces = value.is_undefined() || (bound[1] && bound[1]->is_true() && !value.is_true());
+  const bool replaces = value.is_undefined() || (is_true(bound[1]) && !value.is_true());
   if (!replaces) return value;
   return bound[0] ? *bound[0] : JinjaValue("");
 }
@@ -143,7 +143,7 @@ JinjaValue round_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArgum
 JinjaValue trim_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("trim", {"chars"});
   const std::string text = runtime.text_of(value);
-  if (!bound[0] || bound[0]->is_none()) return python_strip(text);
+  if (!is_given(bound[0])) return python_strip(text);
   runtime.spend(text.size() / 64 * string_of(*bound[0]).size());
   return python_strip(text, string_of(*bound[0]), PythonEnds::both);
 }
@@ -161,14 +161,14 @@ JinjaValue indent_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
   const std::string* given = bound[0] ? bound[0]->string() : nullptr;
   const std::int64_t width = given ? 0 : std::clamp<std::int64_t>(integer_or(bound[0], 4), 0, 10000);
   const std::string margin = given ? *given : std::string(static_cast<std::size_t>(width), ' ');
-  const bool indents_blank = bound[2] && bound[2]->is_true();
+  const bool indents_blank = is_true(bound[2]);
   // As in Jinja: splitlines() would drop an empty last line.
   const std::string text = string_of(value) + "\n";
   const std::vector<std::string_view> lines = python_lines(text);
   runtime.spend(lines.size() * margin.size());
   std::string result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool is_indented = i == 0 ? bound[1] && bound[1]->is_true() : indents_blank || !lines[i].empty();
+    const bool is_indented = i == 0 ? is_true(bound[1]) : indents_blank || !lines[i].empty();
     if (i > 0) result += '\n';
     if (is_indented) result += margin;
     result += lines[i];
@@ -182,15 +182,15 @@ JinjaValue indent_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 JinjaValue tojson_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("tojson", {"ensure_ascii", "indent", "separators", "sort_keys"});
   JinjaJsonOptions options;
-  options.escapes_non_ascii = bound[0] && bound[0]->is_true();
-  options.sorts_keys = bound[3] && bound[3]->is_true();
-  if (bound[1] && !bound[1]->is_none()) {
+  options.escapes_non_ascii = is_true(bound[0]);
+  options.sorts_keys = is_true(bound[3]);
+  if (is_given(bound[1])) {
     options.is_indented = true;
     options.item_separator = ",";
     options.indent = bound[1]->string() ? *bound[1]->string()
                                         : std::string(std::clamp<std::int64_t>(integer_or(bound[1], 0), 0, 100), ' ');
   }
-  if (bound[2] && !bound[2]->is_none()) {
+  if (is_given(bound[2])) {
     const JinjaList* pair = bound[2]->list();
     if (!pair || pair->items.size() != 2) throw JinjaError("the separators of tojson are not two strings");
     options.item_separator = string_of(pair->items[0]);
@@ -221,7 +221,7 @@ JinjaValue format_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 JinjaFunction find_jinja_filter(std::string_view name) {
   static const std::map<std::string, JinjaFunction, std::less<>> kFilters{
       {"abs", abs_filter},
-      {"capitalize", of_text<[](const std::string& text) { return python_capitalize(text); }>},
+      {"capitalize", of_text<python_capitalize>},
       {"d", default_filter},
       {"default", default_filter},
       {"e", of_text<escaped>},
@@ -230,7 +230,7 @@ JinjaFunction find_jinja_filter(std::string_view name) {
       {"format", format_filter},
       {"indent", indent_filter},
       {"int", int_filter},
-      {"lower", of_text<[](const std::string& text) { return lower_case(text); }>},
+      {"lower", of_text<lower_case>},
       {"replace", replace_filter},
       {"round", round_filter},
       {"safe", string_filter},  // nothing is escaped by itself
@@ -238,7 +238,7 @@ JinjaFunction find_jinja_filter(std::string_view name) {
       {"title", of_text<title_of>},
       {"tojson", tojson_filter},
       {"trim", trim_filter},
-      {"upper", of_text<[](const std::string& text) { return python_upper(text); }>},
+      {"upper", of_text<python_upper>},
   };
   const auto found = kFilters.find(name);
   return found == kFilters.end() ? find_jinja_row_filter(name) : found->second;

@@ -1,7 +1,6 @@
 #pragma once
 /// \file From the text of a template to tokens.
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

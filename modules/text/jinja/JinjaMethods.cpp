@@ -1,8 +1,5 @@
 // The methods of lists and dicts.
 
-#include <functional>
-#include <span>
-
 #include "text/jinja/JinjaFilterTools.hpp"
 
 namespace multicard {
@@ -49,7 +46,7 @@ Value copy(JinjaRuntime&, const Value& self, const Arguments& arguments) {
 Value list_index(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("index", {"value"});
   if (!bound[0]) throw JinjaError("index needs a value");
-  const std::span<const Value> items = self.list()->items;
+  const std::vector<Value>& items = self.list()->items;
   for (std::size_t i = 0; i < items.size(); ++i)
     if (runtime.equal(items[i], *bound[0])) return static_cast<std::int64_t>(i);
   throw JinjaError("the value is not in the list");

@@ -158,7 +158,7 @@ JinjaValue JinjaRuntime::joined(JinjaValue left, const JinjaValue& right) {
     text.reserve(left.string()->size() + right.string()->size());
     return text.append(*left.string()).append(*right.string());
   }
-  std::vector<JinjaValue> items(left.list()->items.begin(), left.list()->items.end());
+  std::vector<JinjaValue> items = left.list()->items;
   items.insert(items.end(), right.list()->items.begin(), right.list()->items.end());
   JinjaValue list = make_jinja_list(std::move(items), left.list()->kind);
   spend_on(list);

@@ -10,13 +10,10 @@ namespace multicard {
 
 namespace {
 
-/// What a filter compares: without regard to case unless that is wanted.
-JinjaValue key_of(const JinjaValue& value, bool minds_case) {
-  return value.string() && !minds_case ? JinjaValue(lower_case(*value.string())) : value;
-}
-
-bool is_true(const JinjaValue* value) {
-  return value && value->is_true();
+/// What is compared of a value: without regard to case unless that is wanted.
+JinjaValue key_of(JinjaRuntime& runtime, const JinjaValue& value, const JinjaValue* minds_case) {
+  runtime.spend(16 * value.weight());  // it is compared that often or so
+  return value.string() && !is_true(minds_case) ? JinjaValue(lower_case(*value.string())) : value;
 }
 
 /// Pairs of a key and the list of the items that have it, by ascending keys.
@@ -30,10 +27,9 @@ JinjaValue groupby_filter(JinjaRuntime& runtime, const JinjaValue& value, const 
   std::vector<Keyed> keyed;
   const auto items = runtime.items_of(value);
   for (const JinjaValue& item : items->items) {
-    JinjaValue own_key = jinja_member(runtime, item, *bound[0]);
-    if (own_key.is_undefined() && bound[1] && !bound[1]->is_none()) own_key = *bound[1];
-    keyed.push_back({key_of(own_key, is_true(bound[2])), own_key, item});
-    runtime.spend(16 * own_key.weight());
+    JinjaValue own_key = jinja_member(runtime, item, bound[0]);
+    if (own_key.is_undefined() && is_given(bound[1])) own_key = *bound[1];
+    keyed.push_back({key_of(runtime, own_key, bound[2]), own_key, item});
   }
   std::stable_sort(keyed.begin(), keyed.end(),
                    [](const Keyed& a, const Keyed& b) { return jinja_order(a.key, b.key) < 0; });
@@ -56,12 +52,8 @@ JinjaValue sort_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jin
   const auto bound = arguments.bind("sort", {"reverse", "case_sensitive", "attribute"});
   std::vector<std::pair<JinjaValue, JinjaValue>> keyed;
   const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[2] && !bound[2]->is_none();
-    const JinjaValue member = has_attribute ? jinja_member(runtime, item, *bound[2]) : item;
-    keyed.emplace_back(key_of(member, is_true(bound[1])), item);
-    runtime.spend(16 * keyed.back().first.weight());  // it is compared that often or so
-  }
+  for (const JinjaValue& item : items->items)
+    keyed.emplace_back(key_of(runtime, jinja_member(runtime, item, bound[2]), bound[1]), item);
   // A reversed comparison, not a reversed result: in Python, too, equal items keep their order then.
   const bool is_reverse = is_true(bound[0]);
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
@@ -79,8 +71,7 @@ JinjaValue unique_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
   std::vector<JinjaValue> keys, chosen;
   const auto items = runtime.items_of(value);
   for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[1] && !bound[1]->is_none();
-    const JinjaValue key = key_of(has_attribute ? jinja_member(runtime, item, *bound[1]) : item, is_true(bound[0]));
+    const JinjaValue key = key_of(runtime, jinja_member(runtime, item, bound[1]), bound[0]);
     require_jinja_key(key);
     // Quadratic without hashes; equal() counts what it costs, so that the limits end a hostile list.
     if (std::any_of(keys.begin(), keys.end(), [&](const JinjaValue& other) { return runtime.equal(key, other); }))
@@ -110,8 +101,7 @@ JinjaValue extreme_filter(JinjaRuntime& runtime, const JinjaValue& value, const 
   std::optional<std::pair<JinjaValue, JinjaValue>> best;
   const auto items = runtime.items_of(value);
   for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[1] && !bound[1]->is_none();
-    JinjaValue key = key_of(has_attribute ? jinja_member(runtime, item, *bound[1]) : item, is_true(bound[0]));
+    JinjaValue key = key_of(runtime, jinja_member(runtime, item, bound[1]), bound[0]);
     const int order = best ? jinja_order(key, best->first) : 0;
     if (!best || (extreme == Extreme::smallest ? order < 0 : order > 0)) best.emplace(std::move(key), item);
   }

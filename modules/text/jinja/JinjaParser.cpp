@@ -80,7 +80,7 @@ class Parser {
 
   void end_statement() { stream_.expect(Token::block_end, "\"%}\""); }
 
-  /// The rest of a statement with one body.
+  /// The rest of a statement, from the end of its tag or of its else on: a body, and what ends it.
   NodePointer block(NodePointer node, std::string_view end) {
     end_statement();
     node->children.push_back(body({end}));
@@ -101,12 +101,10 @@ class Parser {
       --depth_;
       return node;
     }
-    if (end_ == "else") return with_else(std::move(node), "endif");
+    if (end_ == "else") return block(std::move(node), "endif");
     end_statement();
     return node;
   }
-
-  NodePointer with_else(NodePointer node, std::string_view end) { return block(std::move(node), end); }
 
   Node::Target target() {
     Node::Target target;
@@ -138,7 +136,7 @@ class Parser {
     ++num_loops_;
     node->children.push_back(body({"else", "endfor"}));
     --num_loops_;
-    if (end_ == "else") return with_else(std::move(node), "endfor");
+    if (end_ == "else") return block(std::move(node), "endfor");
     end_statement();
     return node;
   }

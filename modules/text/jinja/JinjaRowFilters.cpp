@@ -13,10 +13,6 @@ namespace {
 
 using Items = std::vector<JinjaValue>;
 
-Items copied(std::span<const JinjaValue> items) {
-  return {items.begin(), items.end()};
-}
-
 // Python's generators work when they are walked through, these at once. A template could only see the difference by an
 // error in an item that it never reaches. That they are used up, always true and without length is kept.
 JinjaValue generator(Items items) {
@@ -49,20 +45,19 @@ JinjaValue length_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 
 JinjaValue list_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("list", {});
-  return make_jinja_list(copied(runtime.items_of(value)->items));
+  return make_jinja_list(runtime.items_of(value)->items);
 }
 
 JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("items", {});
   if (value.is_undefined()) return generator({});
   if (!value.dict()) throw JinjaError(std::string("a ") + value.type_name() + " has no items");
-  const JinjaValue pairs = find_jinja_method(value, "items")(runtime, value, {});
-  return generator(copied(pairs.list()->items));
+  return generator(find_jinja_method(value, "items")(runtime, value, {}).list()->items);
 }
 
 JinjaValue reverse_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("reverse", {});
-  Items items = copied(runtime.items_of(value)->items);
+  Items items = runtime.items_of(value)->items;
   std::reverse(items.begin(), items.end());
   if (!value.string()) return generator(std::move(items));
   std::string text;
@@ -80,8 +75,7 @@ JinjaValue join_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jin
   for (const JinjaValue& item : items->items) {
     if (!is_first) text += between;
     is_first = false;
-    const bool has_attribute = bound[1] && !bound[1]->is_none();
-    text += runtime.text_of(has_attribute ? jinja_member(runtime, item, *bound[1]) : item);
+    text += runtime.text_of(jinja_member(runtime, item, bound[1]));
     runtime.spend(between.size());
   }
   return text;
@@ -94,7 +88,7 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
     const auto bound = arguments.bind("map", {"attribute", "default"});
     if (!bound[0]) throw JinjaError("map needs a filter or an attribute");
     for (const JinjaValue& item : items->items) {
-      JinjaValue member = jinja_member(runtime, item, *bound[0]);
+      JinjaValue member = jinja_member(runtime, item, bound[0]);
       if (member.is_undefined() && bound[1]) member = *bound[1];
       mapped.push_back(std::move(member));
     }
@@ -112,11 +106,6 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
   return generator(std::move(mapped));
 }
 
-/// Whether a row of items is to be filled up, and by what.
-bool fills(const JinjaValue* filling) {
-  return filling && !filling->is_none();
-}
-
 JinjaValue batch_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("batch", {"linecount", "fill_with"});
   if (!bound[0]) throw JinjaError("batch needs a number");
@@ -127,7 +116,7 @@ JinjaValue batch_filter(JinjaRuntime& runtime, const JinjaValue& value, const Ji
     if (std::cmp_equal(batch.size(), size)) batches.push_back(make_jinja_list(std::exchange(batch, {})));
     batch.push_back(item);
   }
-  if (!batch.empty() && fills(bound[1]) && std::cmp_less(batch.size(), size)) {
+  if (!batch.empty() && is_given(bound[1]) && std::cmp_less(batch.size(), size)) {
     runtime.spend(32 * static_cast<std::size_t>(std::min<std::int64_t>(size, INT32_MAX)));
     batch.resize(static_cast<std::size_t>(size), *bound[1]);
   }
@@ -149,7 +138,7 @@ JinjaValue slice_filter(JinjaRuntime& runtime, const JinjaValue& value, const Ji
     const bool is_longer = i < size % count;
     Items slice(next, next + size / count + (is_longer ? 1 : 0));
     next += static_cast<std::ptrdiff_t>(slice.size());
-    if (fills(bound[1]) && !is_longer) slice.push_back(*bound[1]);
+    if (is_given(bound[1]) && !is_longer) slice.push_back(*bound[1]);
     slices.push_back(make_jinja_list(std::move(slice)));
   }
   return generator(std::move(slices));
@@ -176,7 +165,7 @@ JinjaValue choosing_filter(JinjaRuntime& runtime, const JinjaValue& value, const
   Items chosen;
   const auto items = items_if_true(runtime, value);
   for (const JinjaValue& item : items->items) {
-    const JinjaValue looked_at = attribute ? jinja_member(runtime, item, *attribute) : item;
+    const JinjaValue looked_at = jinja_member(runtime, item, attribute ? &*attribute : nullptr);
     const bool passes = test ? test(runtime, looked_at, rest) : looked_at.is_true();
     if (passes == (choice == Choice::select)) chosen.push_back(item);
   }
@@ -188,19 +177,18 @@ JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
   const auto bound = arguments.bind("sum", {"attribute", "start"});
   JinjaValue total = bound[1] ? *bound[1] : JinjaValue(std::int64_t{0});
   const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[0] && !bound[0]->is_none();
-    total = jinja_arithmetic(JinjaOperator::add, total, has_attribute ? jinja_member(runtime, item, *bound[0]) : item);
-  }
+  for (const JinjaValue& item : items->items)
+    total = jinja_arithmetic(JinjaOperator::add, total, jinja_member(runtime, item, bound[0]));
   return total;
 }
 
 }  // namespace
 
 // Jinja's make_attrgetter(): a path whose parts are tried as members, those of digits as indices.
-JinjaValue jinja_member(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute) {
-  if (attribute.is_integer()) return runtime.item(item, attribute);
-  for (const std::string_view part : python_split(string_of(attribute), ".", -1, PythonEnds::left)) {
+JinjaValue jinja_member(JinjaRuntime& runtime, JinjaValue item, const JinjaValue* attribute) {
+  if (!is_given(attribute)) return item;
+  if (attribute->is_integer()) return runtime.item(item, *attribute);
+  for (const std::string_view part : python_split(string_of(*attribute), ".", -1, PythonEnds::left)) {
     std::int64_t index = 0;
     const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
     const bool is_index = !part.empty() && read.ec == std::errc() && read.ptr == part.data() + part.size();

@@ -2,7 +2,6 @@
 
 #include "text/jinja/JinjaRuntime.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "text/jinja/JinjaText.hpp"
@@ -10,11 +9,6 @@
 namespace multicard {
 
 namespace {
-
-std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view name) {
-  const std::size_t* symbol = symbols.find(name);
-  return symbol ? std::optional(*symbol) : std::nullopt;
-}
 
 std::size_t weight_of(const JinjaTemplate::Variables& variables) {
   std::size_t weight = 0;
@@ -29,9 +23,9 @@ std::size_t weight_of(const JinjaTemplate::Variables& variables) {
 // functions and hide those of the same name.
 JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, std::size_t& work)
     : program_(program),
-      loop_symbol_(found(program.symbols, "loop")),
-      caller_symbol_(found(program.symbols, "caller")),
-      body_symbol_(found(program.symbols, kBody)),
+      loop_symbol_(program.symbols.find("loop")),
+      caller_symbol_(program.symbols.find("caller")),
+      body_symbol_(program.symbols.find(kBody)),
       limits_(weight_of(variables)),
       work_(work) {
   for (const std::string* name : program.symbols.names()) {
@@ -88,16 +82,14 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       bind(node.targets, value_of(*node.expression));
       return Flow::normal;
     case Node::Kind::block_assignment:
-      bind(node.targets, filtered(*node.expression, captured([&] { render(*node.children[0]); })));
-      return Flow::normal;
+    case Node::Kind::filter_block:
+      return render_filtered(node);
     case Node::Kind::macro:
-      assign(node.targets[0], std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size()}));
+      assign(node.targets[0],
+             std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.scope()}));
       return Flow::normal;
     case Node::Kind::call_block:
       render_call_block(node);
-      return Flow::normal;
-    case Node::Kind::filter_block:
-      put(text_of(filtered(*node.expression, captured([&] { render(*node.children[0]); }))));
       return Flow::normal;
     case Node::Kind::with:
       return render_with(node);
@@ -127,7 +119,7 @@ JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::share
   if (items->items.empty()) return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
   spend(128);  // a loop stays until the end of the rendering
   JinjaLoop& loop =
-      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.size(), num_around});
+      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.scope(), num_around});
   for (; loop.index < items->items.size(); ++loop.index)
     if (render_item(node, loop) == Flow::leave) break;
   return Flow::normal;
@@ -144,7 +136,10 @@ JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, const JinjaLoop& 
   const Flow flow = render(*node.children[0]);
   scopes_.close();
   const std::size_t end = output_.text.size();
-  if (num_captures_ == 0 && end > begin && item.dict()) output_.passes.push_back({item.dict(), {begin, end}});
+  if (num_captures_ == 0 && end > begin && item.dict()) {
+    spend(32);
+    output_.passes.push_back({item.dict(), {begin, end}});
+  }
   return flow;
 }
 
@@ -181,19 +176,27 @@ void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
   members->set(target.member, std::move(value));
 }
 
-/// A text after the filters of a block.
-JinjaValue JinjaRuntime::filtered(const Expression& filters, std::string text) {
+/// A block whose text is assigned, or written, after its filters. A break in it loses the text, as in Jinja.
+JinjaRuntime::Flow JinjaRuntime::render_filtered(const Node& node) {
+  Flow flow = Flow::normal;
+  std::string text = captured([&] { flow = render(*node.children[0]); });
+  if (flow != Flow::normal) return flow;
   scopes_.open();
   scopes_.set(*body_symbol_, std::move(text));
-  JinjaValue value = value_of(filters);
+  const JinjaValue value = value_of(*node.expression);
   scopes_.close();
-  return value;
+  if (node.kind == Node::Kind::filter_block) {
+    put(text_of(value));
+  } else {
+    bind(node.targets, value);
+  }
+  return Flow::normal;
 }
 
 void JinjaRuntime::render_call_block(const Node& node) {
   JinjaArguments arguments = arguments_of(*node.expression);
   arguments.named.emplace_back(
-      "caller", std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size(), true}));
+      "caller", std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.scope()}));
   const JinjaValue function = value_of(*node.expression->operands[0]);
   if (!function.callable() || !function.callable()->macro) throw JinjaError("a call block calls what is not a macro");
   put(text_of(call(*function.callable(), arguments)));
@@ -212,14 +215,17 @@ JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
   return flow;
 }
 
+// As by transformers an empty block counts, and of blocks within each other the outermost holds the others.
 JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
-  const std::size_t begin = output_.text.size();
+  const std::size_t begin = output_.text.size(), num_before = output_.generated.size();
   scopes_.open();
   const Flow flow = render(*node.children[0]);
   scopes_.close();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
-  } else {  // an empty block too, as by transformers
+  } else {
+    spend(32);
+    output_.generated.resize(num_before);
     output_.generated.push_back({begin, output_.text.size()});
   }
   return flow;

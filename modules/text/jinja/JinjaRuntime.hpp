@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +35,7 @@ class JinjaRuntime {
   /// value.name: a method, else a member
   JinjaValue attribute(const JinjaValue& value, const std::string& name);
   /// value[key]: a member, else a method
-  JinjaValue item(const JinjaValue& value, const JinjaValue& key, const std::string* name = nullptr);
+  JinjaValue item(const JinjaValue& value, const JinjaValue& key);
   /// What a loop over the value walks through.
   std::shared_ptr<const JinjaList> items_of(const JinjaValue& value);
   bool contains(const JinjaValue& whole, const JinjaValue& part);
@@ -64,12 +63,12 @@ class JinjaRuntime {
   void assign(const Node::Target& target, JinjaValue value);
   template <class Body>
   std::string captured(Body&& body);
-  JinjaValue filtered(const Expression& filters, std::string text);
+  Flow render_filtered(const Node& node);
   void render_call_block(const Node& node);
   Flow render_with(const Node& node);
   Flow render_generation(const Node& node);
 
-  // Expressions (JinjaEvaluate.cpp)
+  // Expressions (JinjaEvaluate.cpp, JinjaCalls.cpp, JinjaOperators.cpp)
   JinjaValue value_of(const Expression& expression);
   JinjaValue computed(const Expression& expression);
   JinjaValue loop_attribute(const JinjaLoop& loop, const std::string& name) const;
@@ -92,7 +91,7 @@ class JinjaRuntime {
   JinjaScopes scopes_;
   std::deque<JinjaNamespace> namespaces_;
   std::deque<JinjaLoop> loops_;
-  std::optional<std::size_t> loop_symbol_, caller_symbol_, body_symbol_;
+  const std::size_t *loop_symbol_, *caller_symbol_, *body_symbol_;  ///< null: there is no statement that sets it
 
   JinjaOutput output_;
   int num_captures_ = 0;  ///< around what is written now: it does not go to the text directly

@@ -1,6 +1,7 @@
 #pragma once
 /// \file The parsers' way through the tokens of a template.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -76,7 +76,7 @@ struct JinjaNode {
     text,
     output,
     choice,  ///< children: then, else
-    loop,    ///< children: body, else; operands of `more`: the condition
+    loop,    ///< children: body, else; `more`: the condition, if any
     assignment,
     block_assignment,  ///< children: body; `expression`: filters of the name kBody, if any
     macro,             ///< targets: itself, then its parameters; more: their defaults (null: none)

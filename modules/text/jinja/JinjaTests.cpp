@@ -4,7 +4,6 @@
 
 #include "text/jinja/JinjaFilterTools.hpp"
 #include "text/jinja/PythonText.hpp"
-#include "text/unicode/Unicode.hpp"
 
 namespace multicard {
 
@@ -63,9 +62,10 @@ bool is_even(const JinjaValue& value) {
   return jinja_arithmetic(JinjaOperator::modulo, value, std::int64_t{2}).real() == 0;
 }
 
-bool has_case(const JinjaValue& value, bool is_upper) {
-  const std::string text = jinja_text(value), lower = lower_case(text), upper = python_upper(text);
-  return lower != upper && text == (is_upper ? upper : lower);
+template <auto has_case>
+bool case_test(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("a test", {});
+  return has_case(runtime.text_of(value));
 }
 
 }  // namespace
@@ -108,8 +108,8 @@ JinjaPredicate find_jinja_test(std::string_view name) {
       {"sequence", plain<[](Value value) {
          return value.is_undefined() || value.string() || value.dict() || (value.list() && value.list()->is_sequence());
        }>},
-      {"lower", plain<[](Value value) { return has_case(value, false); }>},
-      {"upper", plain<[](Value value) { return has_case(value, true); }>},
+      {"lower", case_test<python_is_lower>},
+      {"upper", case_test<python_is_upper>},
       {"mapping", plain<[](Value value) { return value.dict() != nullptr; }>},
       {"none", plain<[](Value value) { return value.is_none(); }>},
       {"string", plain<[](Value value) { return value.is_string(); }>},

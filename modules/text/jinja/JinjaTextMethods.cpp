@@ -1,7 +1,6 @@
 // The methods of strings.
 
 #include <algorithm>
-#include <functional>
 
 #include "base/Utf8.hpp"
 #include "text/jinja/JinjaFilterTools.hpp"
@@ -24,18 +23,18 @@ Value of_text(JinjaRuntime&, const Value& self, const Arguments& arguments) {
 template <PythonEnds ends>
 Value strip(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("strip", {"chars"});
-  if (!bound[0] || bound[0]->is_none()) return python_strip(*self.string(), ends);
+  if (!is_given(bound[0])) return python_strip(*self.string(), ends);
   runtime.spend(self.string()->size() / 64 * string_of(*bound[0]).size());
   return python_strip(*self.string(), string_of(*bound[0]), ends);
 }
 
-template <PythonEnds from>
 // Searching costs at worst the product of both lengths; a 64th of it is counted, because bytes are compared many at a
 // time.
+template <PythonEnds from>
 Value split(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("split", {"sep", "maxsplit"});
   std::optional<std::string_view> separator;
-  if (bound[0] && !bound[0]->is_none()) separator = string_of(*bound[0]);
+  if (is_given(bound[0])) separator = string_of(*bound[0]);
   if (separator && separator->empty()) throw JinjaError("an empty separator");
   if (separator) runtime.spend(self.string()->size() / 64 * separator->size());
   std::vector<Value> parts;
@@ -160,13 +159,6 @@ bool all_characters(const std::string& text) {
   return !text.empty();
 }
 
-bool is_upper_text(const std::string& text) {
-  return text == python_upper(text) && text != lower_case(text);
-}
-bool is_lower_text(const std::string& text) {
-  return text == lower_case(text) && text != python_upper(text);
-}
-
 /// "{}" and "{0}" and "{name}", without what may follow a name there.
 Value format(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const std::string& text = *self.string();
@@ -204,21 +196,21 @@ Value format(JinjaRuntime& runtime, const Value& self, const Arguments& argument
 
 JinjaFunction find_jinja_text_method(std::string_view name) {
   static const std::map<std::string, JinjaFunction, std::less<>> kMethods{
-      {"capitalize", of_text<[](const std::string& text) { return Value(python_capitalize(text)); }>},
+      {"capitalize", of_text<python_capitalize>},
       {"count", count_text},
       {"endswith", affix<PythonEnds::right>},
       {"find", find<PythonEnds::left>},
       {"format", format},
       {"index", index},
-      {"isalpha", of_text<[](const std::string& text) { return Value(all_characters<is_letter>(text)); }>},
+      {"isalpha", of_text<all_characters<is_letter>>},
       // isdigit() and isnumeric() are one here; in Python they differ for fractions and some scripts' numbers.
-      {"isdigit", of_text<[](const std::string& text) { return Value(all_characters<is_numeric>(text)); }>},
-      {"islower", of_text<[](const std::string& text) { return Value(is_lower_text(text)); }>},
-      {"isnumeric", of_text<[](const std::string& text) { return Value(all_characters<is_numeric>(text)); }>},
-      {"isspace", of_text<[](const std::string& text) { return Value(all_characters<is_python_space>(text)); }>},
-      {"isupper", of_text<[](const std::string& text) { return Value(is_upper_text(text)); }>},
+      {"isdigit", of_text<all_characters<is_numeric>>},
+      {"islower", of_text<python_is_lower>},
+      {"isnumeric", of_text<all_characters<is_numeric>>},
+      {"isspace", of_text<all_characters<is_python_space>>},
+      {"isupper", of_text<python_is_upper>},
       {"join", join},
-      {"lower", of_text<[](const std::string& text) { return Value(lower_case(text)); }>},
+      {"lower", of_text<lower_case>},
       {"lstrip", strip<PythonEnds::left>},
       {"partition", partition<PythonEnds::left>},
       {"removeprefix", remove_affix<PythonEnds::left>},
@@ -232,8 +224,8 @@ JinjaFunction find_jinja_text_method(std::string_view name) {
       {"splitlines", splitlines},
       {"startswith", affix<PythonEnds::left>},
       {"strip", strip<PythonEnds::both>},
-      {"title", of_text<[](const std::string& text) { return Value(python_title(text)); }>},
-      {"upper", of_text<[](const std::string& text) { return Value(python_upper(text)); }>},
+      {"title", of_text<python_title>},
+      {"upper", of_text<python_upper>},
   };
   const auto found = kMethods.find(name);
   return found == kMethods.end() ? nullptr : found->second;

@@ -1,6 +1,7 @@
 #include "text/jinja/JinjaValue.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <nlohmann/json.hpp>
 

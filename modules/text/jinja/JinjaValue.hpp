@@ -1,11 +1,8 @@
 #pragma once
 /// \file The values of templates, with the semantics of Python's.
 
-#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -143,8 +140,9 @@ struct JinjaNamespace {
 struct JinjaLoop {
   std::shared_ptr<const JinjaList> items;
   std::size_t index = 0;
-  const JinjaNode* recursive = nullptr;        ///< what is rendered when it is called
-  std::size_t num_scopes = 0, num_around = 0;  ///< that it sees then; calls of it that it stands in
+  const JinjaNode* recursive = nullptr;  ///< what is rendered when it is called
+  std::size_t scope = 0;                 ///< that it sees then
+  std::size_t num_around = 0;            ///< calls of it that it stands in
 };
 
 /// \name Lists and dicts; a JinjaError when they are nested too deeply or hold too much

@@ -36,7 +36,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
   text = python_strip(text, from == PythonEnds::right ? PythonEnds::right : PythonEnds::left);
   while (!text.empty()) {
     if (most >= 0 && std::cmp_equal(parts.size(), most)) {
-      parts.push_back(python_strip(text, from == PythonEnds::right ? PythonEnds::right : PythonEnds::left));
+      parts.push_back(text);
       break;
     }
     if (from == PythonEnds::right) {
@@ -168,6 +168,14 @@ std::string python_upper(std::string_view text) {
   for (std::size_t at = 0; at < text.size();)
     result += upper_case(next_character(text, at));
   return result;
+}
+
+// text.isupper() and islower(): characters without case do not matter, but there must be one with it.
+bool python_is_upper(std::string_view text) {
+  return text == python_upper(text) && text != lower_case(text);
+}
+bool python_is_lower(std::string_view text) {
+  return text == lower_case(text) && text != python_upper(text);
 }
 
 std::string python_title(std::string_view text) {

@@ -33,6 +33,8 @@ std::vector<std::string_view> python_characters(std::string_view text);
 std::string python_replace(std::string_view text, std::string_view old, std::string_view replacement,
                            std::int64_t most);
 std::string python_upper(std::string_view text);
+bool python_is_upper(std::string_view text);
+bool python_is_lower(std::string_view text);
 std::string python_title(std::string_view text);
 std::string python_capitalize(std::string_view text);
 

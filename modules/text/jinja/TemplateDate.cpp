@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <ctime>
+#include <string_view>
 
 #include <fmt/format.h>
 

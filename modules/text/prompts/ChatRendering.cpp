@@ -7,7 +7,6 @@
 
 #include "base/Error.hpp"
 #include "io/JsonReader.hpp"
-#include "text/jinja/JinjaText.hpp"
 #include "text/jinja/PythonText.hpp"
 
 namespace multicard {
@@ -68,7 +67,6 @@ ChatRendering::ChatRendering(const JinjaTemplate& source, const JinjaTemplate::V
   variables_.emplace_back("tools", parsed(prompt.tools, "\"tools\""));
   variables_.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
   whole_ = render(messages_, end);
-  if (!ends.adds_eos) std::erase_if(whole_.generated, [](const TextRange& block) { return block.begin == block.end; });
 }
 
 // The budget is that of all renderings of the conversation together: each of them may stay within its own limits while
@@ -134,7 +132,7 @@ std::string ChatRendering::kind_of(std::size_t message) const {
   const Message& answer = prompt_.messages[message];
   std::string kind = message == 0 ? "" : prompt_.messages[message - 1].role;
   for (const auto& [name, value] : messages_[message].dict()->items)
-    kind.append("|").append(jinja_text(name));
+    kind.append("|").append(*name.string());
   return answer.content.find("</think>") == std::string::npos ? kind : kind + "|</think>";
 }
 

@@ -16,7 +16,6 @@ namespace multicard {
 /// What follows answers in the texts of a template; nothing where that is unknown.
 struct AnswerEnds {
   std::string_view eos, of_turn;
-  bool adds_eos = false;  ///< an EOS that the text does not hold follows each answer, also an empty one
 };
 
 /// A rendered conversation in which answers are searched for.

@@ -1,7 +1,5 @@
 #include "text/prompts/ChatTemplate.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -38,7 +36,7 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& f
 
 ChatRendering ChatTemplate::prepare(const Prompt& prompt, Turn end) const {
   const bool has_other = !prompt.tools.empty() && tool_template_;
-  return {has_other ? *tool_template_ : template_, specials_, {eos_, turn_ends_.inner, ends_with_eos_}, prompt, end};
+  return {has_other ? *tool_template_ : template_, specials_, {eos_, turn_ends_.inner}, prompt, end};
 }
 
 bool ChatTemplate::mentions(std::string_view word) const {

@@ -4,8 +4,7 @@ namespace multicard {
 
 namespace {
 
-/// The prompts of Stanford Alpaca. `default_system` comes first where a
-/// conversation has no system message.
+/// The prompts of Stanford Alpaca. `default_system` comes first where a conversation has no system message.
 constexpr const char* kAlpaca = R"jinja(
 {%- set has_system = messages and messages[0].role == 'system' %}
 {%- if not has_system %}
@@ -213,10 +212,10 @@ constexpr const char* kDeepseek = R"jinja(
 // here decides. Those by name alone take no part in that.
 const std::vector<KnownTemplate>& known_templates() {
   using enum KnownTemplate::Match;
+  // The dates are those that Llama 3.1's own template writes when its caller passes none.
   const std::string task = "Below is an instruction that describes a task",
                     request = ". Write a response that appropriately completes the request.",
-                    // The dates that Llama 3.1's own template writes when its caller passes none.
-      dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
+                    dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
                     smollm = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
                     qwen2 = "You are a helpful assistant.",
                     qwen2_5 = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";

@@ -105,9 +105,8 @@ std::string PromptTemplate::name() const {
 
 std::vector<TextPiece> PromptTemplate::instruction(std::string_view instruction, std::string_view input,
                                                    std::string_view output, std::string_view system) const {
-  const std::string_view own_system = known_ && !input.empty() ? std::string_view(known_->system_with_input) : "";
   std::vector<Message> messages;
-  if (system.empty()) system = own_system;
+  if (system.empty() && known_ && !input.empty()) system = known_->system_with_input;
   if (!system.empty()) messages.push_back({"system", std::string(system)});
   std::string question(instruction);
   if (!input.empty()) question.append(known_ ? known_->before_input : "\n").append(input);

@@ -47,8 +47,8 @@ class RegexCursor {
   std::size_t at_ = 0;
 };
 
-/// A set in brackets, from after its opening bracket through the closing one. `negated`: the outermost ^, which
-/// is not applied to the members.
+/// A set in brackets, from after its opening bracket through the closing one. `negated`: the outermost ^, which is not
+/// applied to the members.
 struct ParsedSet {
   CodePointSet members;
   bool negated = false;

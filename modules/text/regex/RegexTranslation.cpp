@@ -206,8 +206,8 @@ class Translation {
   }
 
   // No group captures: references to groups are refused, so that their numbers and names mean nothing, and PCRE2
-  // matches faster without. A lookbehind looks like the beginning of a name, (?<= and (?<name>, and is tried first.
-  // One whose length PCRE2 cannot bound is refused when the pattern is compiled.
+  // matches faster without. A lookbehind looks like the beginning of a name, (?<= and (?<name>, and is tried first. One
+  // whose length PCRE2 cannot bound is refused when the pattern is compiled.
   std::string group(Options options) {
     cursor_.skip(1);
     if (cursor_.peek() == '*') cursor_.refuse("it has a callout");

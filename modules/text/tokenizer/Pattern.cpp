@@ -14,7 +14,7 @@ Regex pattern_of(const nlohmann::json& step, const std::string& what) {
   return Regex::literal(text_member(pattern, "String", what));
 }
 
-// `wanted` is never empty: the readers of the steps have refused that.
+// `wanted` is never empty.
 std::string replaced(std::string_view text, std::string_view wanted, std::string_view replacement) {
   std::string result;
   std::size_t done = 0;

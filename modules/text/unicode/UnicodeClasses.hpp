@@ -13,8 +13,7 @@ namespace multicard {
 enum class ClassPlace { alone, inside_set };
 
 /// What \p{NAME} holds: categories, scripts, and Alphabetic, Word and the like. Nothing for an unknown name. Case,
-/// spaces,
-/// '-' and '_' of the name do not matter.
+/// spaces, '-' and '_' of the name do not matter.
 std::optional<CodePointSet> property_set(std::string_view name, ClassPlace place);
 /// What [[:NAME:]] holds.
 std::optional<CodePointSet> posix_set(std::string_view name);

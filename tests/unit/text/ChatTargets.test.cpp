@@ -170,6 +170,11 @@ TEST(ChatTargets, AreTheGenerationBlocksWhereThereAreSome) {
   EXPECT_EQ(marked(source, messages), "U:a|A:[ b ]|U:c|A:[ d ]|");
   messages[3].is_trained = false;
   EXPECT_EQ(marked(source, messages), "U:a|A:[ b ]|U:c|A: d |");
+  const std::string bare =
+      "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}|"
+      "{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  messages.push_back({"assistant", ""});
+  EXPECT_EQ(marked(bare, messages), "a[b]|cd||");  // an empty block has no target, and belongs to an answer
 }
 
 TEST(ChatTargets, ARefusalOfTheTemplateIsOurs) {

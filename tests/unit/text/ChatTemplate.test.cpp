@@ -1,4 +1,4 @@
-// Which known format the chat template of a model folder renders.
+// Which known template renders as the chat template of a model folder does.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class Folder {
   std::string path_ = testing::TempDir() + "multicard-chat-" + std::to_string(getpid());
 };
 
-/// The format that a chat template in tokenizer_config.json is found to be.
+/// The name of the known template that one in tokenizer_config.json is found to be.
 std::string known(const std::string& chat_template, const std::string& bos = "<|begin_of_text|>") {
   const Folder folder;
   folder.write("tokenizer_config.json", json{{"chat_template", chat_template}, {"bos_token", bos}}.dump());

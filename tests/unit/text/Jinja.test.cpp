@@ -59,6 +59,13 @@ TEST(Jinja, LeavesLoopsFromInsideOtherBlocks) {
       "{% for i in list %}{% generation %}{% if i == 2 %}{% continue %}{% endif %}{{ i }}{% endgeneration %}{% endfor "
       "%}",
       "13");
+  expect(
+      "{% for i in list %}{% set x %}a{{ i }}{% if i == 2 %}{% break %}{% endif %}b{% endset %}[{{ x }}]{% endfor %}",
+      "[a1b]");
+  expect(
+      "{% for i in list %}{% filter upper %}a{{ i }}{% if i == 2 %}{% continue %}{% endif %}b{% endfilter %},"
+      "{% endfor %}",
+      "A1B,A3B,");
 }
 
 TEST(Jinja, RefusesWhatHasNoMeaningOrNoEnd) {
@@ -84,6 +91,34 @@ TEST(Jinja, RunsStatements) {
   expect("{% macro f(a, b='d') %}[{{ a }}{{ b }}]{% endmacro %}{{ f(1) }}{{ f(1, b=2) | upper }}", "[1d][12]");
   expect("{% macro f() %}{{ i }}{% endmacro %}{% for i in list %}{{ f() }}{% endfor %}", "");
   expect("{% set x %}a{{ text }}{% endset %}{{ x | upper }}{% filter upper %}q{% endfilter %}", "AABQ");
+}
+
+TEST(Jinja, MacrosSeeTheScopesAroundTheirDefinition) {
+  expect(
+      "{% set g = 'top' %}{% macro a() %}{{ g }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}"
+      "{% for g in [1] %}{{ b() }}{{ a() }}{{ g }}{% endfor %}",
+      "toptop1");
+  expect(
+      "{% macro f(a) %}{{ a }}({{ caller() }}){% endmacro %}"
+      "{% for i in [7, 8] %}{% call f(i) %}{{ i }}{{ loop.index }}{% endcall %}{% endfor %}",
+      "7(71)8(82)");
+  expect(
+      "{% macro f(g) %}{{ g() }}{% endmacro %}{% for i in list %}{% macro h() %}{{ i }}{% endmacro %}{{ f(h) }}"
+      "{% endfor %}",
+      "123");
+  expect(
+      "{% macro f() %}{{ caller() }}{% endmacro %}{% with y = 1 %}{% call f() %}{% macro g() %}{{ y }}{% endmacro %}"
+      "{{ g() }}{% call f() %}{{ y }}{{ g() }}{% endcall %}{{ caller is defined }}{% endcall %}{{ y }}{% endwith %}",
+      "111False1");
+  expect(
+      "{% set x = 'o' %}{% for x in [[1]] recursive %}{% macro m() %}{{ x }}{% endmacro %}"
+      "{% if x is number %}{{ m() }}{% else %}{{ loop(x) }}{{ m() }}{% endif %}{% endfor %}{{ x }}",
+      "1[1]o");
+  expect(
+      "{% set n = namespace() %}{% with a = 1 %}{% macro m() %}x{% endmacro %}{% set n.m = m %}{% endwith %}{{ n.m() "
+      "}}",
+      "x");
+  EXPECT_EQ(refusal("{% macro f() %}{{ caller() }}{% endmacro %}{{ f() }}"), "\"caller\" is undefined");
 }
 
 TEST(Jinja, EvaluatesLikePython) {
@@ -120,6 +155,12 @@ TEST(Jinja, FindsWhatIsGenerated) {
   EXPECT_EQ(output.generated[0].end, 4u);
   EXPECT_EQ(output.generated[1].begin, 5u);
   EXPECT_FALSE(output.has_hidden_generation);
+  const auto outermost = JinjaTemplate(
+                             "{% generation %}{% endgeneration %}{% generation %}a{% generation %}b{% endgeneration %}"
+                             "{% endgeneration %}")
+                             .render({})
+                             .generated;
+  EXPECT_EQ(outermost, (std::vector<TextRange>{{0, 0}, {0, 2}}));
   EXPECT_TRUE(
       JinjaTemplate("{% set x %}{% generation %}a{% endgeneration %}{% endset %}").render({}).has_hidden_generation);
 }
@@ -192,6 +233,11 @@ TEST(Jinja, EndsWhateverATemplateDoes) {
   EXPECT_THROW(rendered("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), JinjaError);
   EXPECT_THROW(rendered("{% macro f(x) %}{{ f(x) }}{{ f(x) }}{% endmacro %}{{ f(1) }}"), JinjaError);
   EXPECT_THROW(rendered("{{ range(100001) }}"), JinjaError);
+  for (const char* use : {"x is upper", "[x] | unique | list", "[x, x] | max"})
+    EXPECT_THROW(rendered("{% set x = 'aaaaaaaaaaaaaaaa' * 65536 %}{% for a in range(1000) %}{{ '' if " +
+                          std::string(use) + " }}{% endfor %}"),
+                 JinjaError)
+        << use;
   EXPECT_THROW(rendered(repeated("{% for a in range(99999) %}{{ 'aaaaaaaaaaaaaaaa' * 99 }}{% endfor %}", 5)),
                JinjaError);
   EXPECT_EQ(rendered("{% set ns = namespace() %}{% set ns.a = ns %}{% set ns.b = [ns] %}x"), "x");  // a cycle
