@@ -72,11 +72,9 @@ void add_image_attributes(RunSummary& summary, const RunOptions& options, const 
 
 EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const RunOptions& options,
                                       const std::string& results, const Communicator& world) {
-  const Topology topology = find_topology(world);
-  const RunContext context(options, world, topology);
+  const RunContext context(options, world);
   const RunContext::Current current(context);
-  const DeviceChoice device = set_up_device(options, world, topology);
-  ImageTask task(options, world, device.device, nullptr);
+  ImageTask task(options, world, context.device().device, nullptr);
   // Each rank reads the weights itself, from one mapped file: the ranks of a node share its pages.
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
@@ -91,7 +89,7 @@ EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const Ru
   const std::vector<ClassScore> classes = class_scores(scores.confusion, task.classifier().num_classes());
 
   EvaluationResult result;
-  result.summary = summary_of_evaluation(subject, options, world, device);
+  result.summary = summary_of_evaluation(subject, options, world, context.device());
   add_image_attributes(result.summary, options, totals);
   result.summary.tables = {{"evaluation/classes", classes_table(classes, names)},
                            {"evaluation/confusion", confusion_table(scores.confusion)}};
