@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "device/AllocationRecorder.hpp"
+#include "device/Precision.hpp"
 #include "tasks/images/ImageClassifier.hpp"
 #include "tasks/images/ImageNetwork.hpp"
 

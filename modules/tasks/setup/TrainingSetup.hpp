@@ -9,6 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "kernels/StatisticsReducer.hpp"
 #include "tasks/interface/Task.hpp"
 #include "tasks/options/RunOptions.hpp"
 #include "tasks/setup/RunContext.hpp"
