@@ -13,17 +13,6 @@
 
 namespace multicard {
 
-namespace {
-
-std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const at::Tensor& tensor : tensors)
-    bytes += static_cast<std::int64_t>(tensor.nbytes());
-  return bytes;
-}
-
-}  // namespace
-
 std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
 }
@@ -46,10 +35,9 @@ MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
   const NamedTensors parameters = setup_.model().parameters();
-  estimate.parameters = bytes_of(tensors_of(parameters));
-  estimate.gradients = bytes_of(setup_.strategy->gradients());
+  estimate.parameters = estimate.gradients = bytes_of(parameters);
   if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
-  const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
+  const std::int64_t averaged = setup_.average ? bytes_of(setup_.average->state()) : 0;
   estimate.average = averaged;
   const Reading reading = setup_.strategy->reading();
   const DataSource& training = setup_.data();
@@ -66,7 +54,7 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.reference = frozen.reference;
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
     for (const CheckpointPart& part : setup_.parts())
-      estimate.copies += bytes_of(tensors_of(part.tensors));
+      estimate.copies += bytes_of(part.tensors);
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
   estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device().device) - known);
