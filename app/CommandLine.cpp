@@ -21,7 +21,7 @@
 #include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "tasks/options/RunOptions.hpp"
+#include "generation/GenerationOptions.hpp"
 
 namespace multicard {
 

@@ -11,7 +11,6 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/Topology.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
 #include "memory/WhatFits.hpp"
@@ -62,13 +61,12 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
         .on_all_ranks();
   const std::int64_t wanted = agreed(world, [&] { return memory ? bytes_from(*memory) : 0; });
   // Devices are chosen by all ranks together; the table is of rank 0's.
-  const Topology topology = find_topology(world);
-  const RunContext context(options, world, topology);
+  const RunContext context(options, world);
   const RunContext::Current current(context);
-  const DeviceChoice device = set_up_device(options, world, topology);
   if (!world.is_root()) return;
+  const DeviceChoice& device = context.device();
   log_info(fmt::format("{:<10}{}", "device", device.description));
-  const std::int64_t available = wanted > 0 ? wanted : available_on(device.device, topology.local_size);
+  const std::int64_t available = wanted > 0 ? wanted : available_on(device.device, context.topology().local_size);
   for (const std::string& line : table_of({options, device.device, available, world.size()}))
     log_info(line);
 }

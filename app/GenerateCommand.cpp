@@ -237,7 +237,7 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const Topology topology = find_topology(world);
   // Collective, though rank 0 alone answers: a command line under mpirun must not hang for that.
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
-  set_compute_threads(std::nullopt, topology);
+  set_compute_threads(topology);
   std::optional<Error> failure;
   if (world.is_root()) failure = error_of([&] { answer_prompts(arguments, device.device); });
   world.idle_barrier();  // without a time-out: an answer may be long

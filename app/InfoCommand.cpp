@@ -4,7 +4,6 @@
 
 #include "Checklist.hpp"
 #include "Commands.hpp"
-#include "Runs.hpp"
 #include "SelfTest.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
@@ -140,7 +139,7 @@ ExitCode info_command(const InfoArguments& arguments, const Communicator& world)
   const Topology topology = find_topology(world);
   // More ranks than GPUs are told about, not refused.
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::yes, world, topology);
-  set_compute_threads(std::nullopt, topology);
+  set_compute_threads(topology);
   Json info = {{"versions", describe_versions()},
                {"nodes", topology.num_nodes},
                {"ranks", describe_ranks(world, topology, device)},

@@ -12,7 +12,6 @@
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/StandardOutput.hpp"
-#include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"

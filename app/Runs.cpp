@@ -9,8 +9,6 @@
 #include "base/Quantiles.hpp"
 #include "base/ShellWord.hpp"
 #include "base/Text.hpp"
-#include "comm/Agreement.hpp"
-#include "comm/Topology.hpp"
 #include "device/Gpu.hpp"
 #include "results/MeasuredSteps.hpp"
 #include "tasks/options/SettingKeys.hpp"

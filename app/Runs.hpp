@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the commands that train share: reading a deck on all ranks, provenance, the closing lines.
+/// \file What the commands that compute share: provenance, rates, the first and the closing lines.
 
 #include <string>
 #include <vector>

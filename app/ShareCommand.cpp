@@ -79,7 +79,7 @@ std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTa
 
 /// Tasks compute at the same time: the ranks of a node, whatever tasks they have, share its processors.
 void share_processors(const Topology& topology) {
-  // Through the environment, which set_compute_threads() reads: on the ranks of one task alone it would count too few.
+  // Through the environment, which compute_threads() reads: on the ranks of one task alone it would count too few.
   const int sharing = ranks_with_my_processors(topology.node);
   const std::string threads = std::to_string(std::max(1, available_cpus() / sharing));
   setenv("OMP_NUM_THREADS", threads.c_str(), 0);

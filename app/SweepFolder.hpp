@@ -7,7 +7,7 @@
 
 #include "base/Error.hpp"
 #include "config/SweepOptions.hpp"
-#include "tasks/options/RunOptions.hpp"
+#include "tasks/options/RunSettings.hpp"
 #include "tasks/options/Variant.hpp"
 
 namespace multicard {

@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   auto options = bench::read_options({{"model", ""}, {"dtypes", "bf16,fp32"}, {"repeats", "9"}}, argc, argv);
   const Communicator& world = mpi.world();
   try {
-    set_compute_threads(std::nullopt, find_topology(world));
+    set_compute_threads(find_topology(world));
     Bench all(options["model"], world);
     if (world.is_root()) std::printf("| ranks | type | way | cold, s | warm, s |\n|--:|--|--|--:|--:|\n");
     for (const std::string& dtype : bench::list_of(options["dtypes"]))

@@ -115,10 +115,14 @@ std::optional<int> openmp_threads() {
 }
 
 void set_threads(int threads) {
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
   static std::once_flag once;
-  std::call_once(once, [] { at::set_num_interop_threads(1); });
+  std::call_once(once, [threads] {
+    // Also where the number is right already: MKL would otherwise take fewer threads when it sees fit.
+    at::set_num_threads(threads);
+    // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
+    at::set_num_interop_threads(1);
+  });
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
 }
 
 }  // namespace
@@ -168,19 +172,17 @@ int ranks_with_my_processors(const Communicator& node) {
   return std::max(1, static_cast<int>(std::count(all.begin(), all.end(), mine)));  // itself at least
 }
 
-int compute_threads(std::optional<int> request, const Topology& topology) {
+int compute_threads(const Topology& topology) {
   const int sharing = ranks_with_my_processors(topology.node);
   const int fair = std::max(1, available_cpus() / sharing);
-  const int threads = request ? *request : openmp_threads().value_or(fair);
-  if (threads < 1)
-    throw UsageError(fmt::format("{} threads per rank are requested", threads), "", "Use 1 or more.").on_all_ranks();
+  const int threads = openmp_threads().value_or(fair);
   // libgomp ends the process where it cannot start one of its own.
   require_threads(threads - 1, "a compute thread");
   return threads;
 }
 
-void set_compute_threads(std::optional<int> request, const Topology& topology) {
-  set_threads(compute_threads(request, topology));
+void set_compute_threads(const Topology& topology) {
+  set_threads(compute_threads(topology));
 }
 
 ComputeSwitches switches_for(const ComputeRequest& request) {

@@ -40,12 +40,12 @@ std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vect
 /// Collective over `node`, the ranks of a node. How many of them may use exactly the processors of this one.
 int ranks_with_my_processors(const Communicator& node);
 
-/// Collective over the node. The number of threads an operation computes with on the CPU: `request`, else
-/// OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1. \throws
-/// UsageError on all ranks for a request below 1, EnvironmentError where the threads cannot be started
-int compute_threads(std::optional<int> request, const Topology& topology);
+/// Collective over the node. The number of threads an operation computes with on the CPU: OMP_NUM_THREADS, else the
+/// processors of this rank divided by the ranks that share them, at least 1. \throws EnvironmentError where the threads
+/// cannot be started
+int compute_threads(const Topology& topology);
 /// Collective over the node. Sets that number for the process.
-void set_compute_threads(std::optional<int> request, const Topology& topology);
+void set_compute_threads(const Topology& topology);
 
 /// Whether float32 products may be rounded to TF32 on the GPU. fp32 means off.
 enum class Tf32 { off, on };

@@ -7,6 +7,7 @@
 #include "base/Clock.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "evaluation/ClassScores.hpp"
 #include "evaluation/EvaluatedModel.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/images/ImageTask.hpp"
@@ -58,25 +59,13 @@ std::vector<std::string> class_names(ImageTask& task) {
   return names;
 }
 
-void add_image_attributes(RunSummary& summary, const RunOptions& options, const ImageTotals& totals) {
-  summary.text["model"] = options.model.name;
-  summary.text["layout"] = word_of(options.data.layout, kLayoutWords);
-  summary.text["pipeline"] = word_of(options.data.pipeline, kPipelineWords);
-  summary.integers["image_size"] = options.data.image_size;
-  summary.integers["samples"] = totals.samples;
-  summary.reals = {
-      {"width", options.model.width}, {"loss", totals.loss}, {"accuracy", totals.accuracy}, {"top5", totals.top5}};
-}
-
 }  // namespace
 
 EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const RunOptions& options,
                                       const std::string& results, const Communicator& world) {
-  const Topology topology = find_topology(world);
-  const RunContext context(options, world, topology);
+  const RunContext context(options, world);
   const RunContext::Current current(context);
-  const DeviceChoice device = set_up_device(options, world, topology);
-  ImageTask task(options, world, device.device, nullptr);
+  ImageTask task(options, world, context.device().device, nullptr);
   // Each rank reads the weights itself, from one mapped file: the ranks of a node share its pages.
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
@@ -91,8 +80,10 @@ EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const Ru
   const std::vector<ClassScore> classes = class_scores(scores.confusion, task.classifier().num_classes());
 
   EvaluationResult result;
-  result.summary = summary_of_evaluation(subject, options, world, device);
-  add_image_attributes(result.summary, options, totals);
+  result.summary = summary_of_evaluation(subject, options, world, context.device());
+  task.add_attributes(result.summary);
+  result.summary.integers["samples"] = totals.samples;
+  result.summary.reals.insert({{"loss", totals.loss}, {"accuracy", totals.accuracy}, {"top5", totals.top5}});
   result.summary.tables = {{"evaluation/classes", classes_table(classes, names)},
                            {"evaluation/confusion", confusion_table(scores.confusion)}};
   result.scores = {

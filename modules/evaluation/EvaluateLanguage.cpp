@@ -45,11 +45,9 @@ void add_text_attributes(RunSummary& summary, const TextTotals& totals, const st
 
 EvaluationResult evaluate_language_model(const EvaluationSubject& subject, const RunOptions& options,
                                          const Communicator& world) {
-  const Topology topology = find_topology(world);
-  const RunContext context(options, world, topology);
+  const RunContext context(options, world);
   const RunContext::Current current(context);
-  const DeviceChoice device = set_up_device(options, world, topology);
-  LanguageTask task(options, world, device.device);
+  LanguageTask task(options, world, context.device().device);
   task.prepare_test_set(Weights::at_start);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
@@ -65,7 +63,7 @@ EvaluationResult evaluate_language_model(const EvaluationSubject& subject, const
   if (asked != nullptr && asked->has_questions()) questions = asked->score_questions();
 
   EvaluationResult result;
-  result.summary = summary_of_evaluation(subject, options, world, device);
+  result.summary = summary_of_evaluation(subject, options, world, context.device());
   add_text_attributes(result.summary, totals, questions);
   task.add_attributes(result.summary);
   result.scores = {{"loss", totals.loss}};

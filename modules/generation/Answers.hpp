@@ -48,7 +48,7 @@ void check_prompt(const std::vector<TokenId>& prompt, const LlamaConfig& config,
 using EncodedPrompts = std::vector<std::vector<TokenId>>;
 
 struct AnswerOptions {
-  GenerateOptions generate;        ///< with more ends than the prompter's
+  GenerateOptions generate;        ///< its ends are added to the prompter's
   std::vector<std::string> stops;  ///< an answer ends where one of them occurs in its text
 };
 

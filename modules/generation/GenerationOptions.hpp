@@ -8,6 +8,9 @@
 
 namespace multicard {
 
+/// Upper bound of the length of answers.
+inline constexpr std::int64_t kMostNewTokens = 1 << 20;
+
 /// Questions with known answers that a language model is asked.
 struct QuestionOptions {
   std::string file;                   ///< JSON lines with question and answer, as GSM8K has them

@@ -1,14 +1,12 @@
 #include "io/Bytes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
@@ -21,64 +19,7 @@ namespace {
 /// Linux moves at most this many bytes (0x7ffff000) at once.
 constexpr std::size_t kLargestCall = std::size_t{1} << 30;
 
-class Inflater {
- public:
-  explicit Inflater(const std::string& compressed) {
-    constexpr int kGzipOnly = 15 + 16;
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw EnvironmentError("zlib cannot be initialised");
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-    left_ = compressed.size();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  /// Appends the next bytes; false once everything is read. Throws zlib's words.
-  bool next(std::string& out) {
-    if (stream_.avail_in == 0) refill();
-    std::array<char, 1 << 16> chunk;
-    stream_.next_out = reinterpret_cast<Bytef*>(chunk.data());
-    stream_.avail_out = chunk.size();
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    out.append(chunk.data(), chunk.size() - stream_.avail_out);
-    // A gzip file may consist of several members, as `cat a.gz b.gz` makes them; zlib ends after each. Resetting keeps
-    // the place in the input.
-    if (code == Z_STREAM_END) {
-      if (stream_.avail_in == 0 && left_ == 0) return false;
-      inflateReset(&stream_);
-    } else if (code == Z_BUF_ERROR) {
-      throw std::runtime_error("it ends too early");
-    } else if (code != Z_OK) {
-      throw std::runtime_error(stream_.msg ? stream_.msg : "it is damaged");
-    }
-    return true;
-  }
-
- private:
-  void refill() {
-    // zlib counts in 32 bits. next_in has moved to the end of the piece before, so it need not be set again.
-    stream_.avail_in = static_cast<uInt>(std::min(kLargestCall, left_));
-    left_ -= stream_.avail_in;
-  }
-  z_stream stream_{};
-  std::size_t left_ = 0;
-};
-
 }  // namespace
-
-std::string read_file_maybe_gzip(const std::string& path) {
-  std::string bytes = read_file(path);
-  if (!bytes.starts_with("\x1f\x8b")) return bytes;
-  std::string out;
-  try {
-    Inflater inflater(bytes);
-    while (inflater.next(out)) {
-    }
-  } catch (const std::runtime_error& error) {
-    throw DataError(fmt::format("{} cannot be decompressed", path), error.what());
-  }
-  return out;
-}
 
 void write_file(const std::string& path, std::string_view bytes) {
   PendingFile pending(path);

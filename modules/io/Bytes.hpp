@@ -11,9 +11,6 @@
 
 namespace multicard {
 
-/// All bytes of a file, decompressed when it starts as a gzip file does (several members in a row are allowed). A
-/// truncated or damaged one is a DataError.
-std::string read_file_maybe_gzip(const std::string& path);
 /// Writes a file that appears when it is whole (see PendingFile); missing folders are created.
 void write_file(const std::string& path, std::string_view bytes);
 

@@ -27,7 +27,7 @@ void check_lasting(const RankMemory& memory) {
 
 void check_fits(RankMemory& memory, MemoryEstimate estimate, const TrainingSetup& setup, MemoryGaps gaps) {
   const std::int64_t bytes = memory.available(estimate);
-  const bool is_tight = setup.device.gpu && memory.needed_with_gaps(estimate) > bytes;
+  const bool is_tight = setup.device().gpu && memory.needed_with_gaps(estimate) > bytes;
   if (is_tight && gaps == MemoryGaps::reserve) estimate.gaps = gaps_between(estimate.on_device());
   if (memory.needed(estimate) > bytes) {
     const auto fits = [&](std::int64_t number) { return memory.needed_with_gaps(memory.with(number)) <= bytes; };
@@ -67,7 +67,7 @@ MemoryEstimate estimate_of_rank(TrainingSetup& setup, MemoryGaps gaps) {
     check_fits(memory, found, setup, gaps);
     return found;
   });
-  forget_trials(setup.device.device);
+  forget_trials(setup.device().device);
   return estimate;
 }
 
@@ -131,7 +131,7 @@ std::string choose_micro_batch(TrainingSetup& setup) {
 }
 
 void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, RankRecord& record) {
-  const DeviceMemory memory = device_memory(setup.device.device);
+  const DeviceMemory memory = device_memory(setup.device().device);
   record.memory["host_peak_bytes"] = peak_resident_bytes();
   record.memory["host_tensor_peak_bytes"] = host_tensor_memory().peak;
   record.memory["device_peak_bytes"] = memory.peak_allocated;
@@ -146,7 +146,7 @@ void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, 
   record.memory["model/workspace"] = predicted.workspace;
   if (predicted.evaluation > 0) record.memory["model/evaluation"] = predicted.evaluation;
   if (predicted.answers > 0) record.memory["model/answers"] = predicted.answers;
-  record.memory["model/predicted_total"] = setup.device.gpu ? predicted.on_device() : predicted.total();
+  record.memory["model/predicted_total"] = setup.device().gpu ? predicted.on_device() : predicted.total();
 }
 
 }  // namespace multicard

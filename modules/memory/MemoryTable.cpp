@@ -131,7 +131,8 @@ std::vector<std::string> memory_table(TrainingSetup& setup, const MemoryEstimate
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.bytes[i] > 0; }))
       table.push_back(row_text(lines[i].what, columns, number(i)));
-  table.push_back(row_text(setup.device.gpu ? "in all on the GPU" : "in all", columns, number(lines.size() + kNeeded)));
+  table.push_back(
+      row_text(setup.device().gpu ? "in all on the GPU" : "in all", columns, number(lines.size() + kNeeded)));
   if (switched)
     table.push_back(row_text(setup.options.model.activation_checkpointing
                                  ? "in all without activation checkpointing"

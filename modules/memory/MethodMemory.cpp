@@ -19,13 +19,6 @@ namespace multicard {
 
 namespace {
 
-std::int64_t bytes_of(const NamedTensors& tensors) {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& entry : tensors)
-    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
-  return bytes;
-}
-
 /// For networks of a few layers, which are then adapted alike: with the largest of the ranks, and without modules that
 /// single layers train whole.
 RunOptions with_equal_layers(RunOptions options) {

@@ -13,17 +13,6 @@
 
 namespace multicard {
 
-namespace {
-
-std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const at::Tensor& tensor : tensors)
-    bytes += static_cast<std::int64_t>(tensor.nbytes());
-  return bytes;
-}
-
-}  // namespace
-
 std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
 }
@@ -46,10 +35,9 @@ MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
   const NamedTensors parameters = setup_.model().parameters();
-  estimate.parameters = bytes_of(tensors_of(parameters));
-  estimate.gradients = bytes_of(setup_.strategy->gradients());
+  estimate.parameters = estimate.gradients = bytes_of(parameters);
   if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
-  const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
+  const std::int64_t averaged = setup_.average ? bytes_of(setup_.average->state()) : 0;
   estimate.average = averaged;
   const Reading reading = setup_.strategy->reading();
   const DataSource& training = setup_.data();
@@ -66,13 +54,13 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.reference = frozen.reference;
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
     for (const CheckpointPart& part : setup_.parts())
-      estimate.copies += bytes_of(tensors_of(part.tensors));
+      estimate.copies += bytes_of(part.tensors);
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
-  estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device.device) - known);
+  estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device().device) - known);
   estimate.communication = communication_bytes(
       setup_.strategy->gradients(), setup_.options.parallel,
-      {setup_.communicator.size(), setup_.device.gpu.has_value(), setup_.collectives->bucket_bytes()});
+      {setup_.communicator.size(), setup_.device().gpu.has_value(), setup_.collectives->bucket_bytes()});
   return estimate;
 }
 
@@ -80,8 +68,8 @@ MemoryEstimate RankMemory::lasting() const {
 /// prepare_update() changes gradients alone, and neither weights nor the optimizer's state: the trial leaves no trace.
 std::int64_t RankMemory::update_bytes() {
   if (update_bytes_) return *update_bytes_;
-  const StepStatus status(setup_.device.device);
-  const AllocationRecorder recorder(setup_.device.device);
+  const StepStatus status(setup_.device().device);
+  const AllocationRecorder recorder(setup_.device().device);
   setup_.strategy->prepare_update(setup_.scaler ? &*setup_.scaler : nullptr, status);
   return update_bytes_.emplace(recorder.trace().peak());
 }
@@ -91,7 +79,7 @@ std::int64_t RankMemory::answer_bytes() const {
   if (asked == nullptr) return 0;
   StageBytes bytes;
   bytes[WorkStage::forward] = asked->answer_bytes();
-  return (setup_.device.gpu ? with_rounding(bytes) : bytes).total();
+  return (setup_.device().gpu ? with_rounding(bytes) : bytes).total();
 }
 
 std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
@@ -105,9 +93,9 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   StageBytes work = setup_.task->measured_model().evaluation_bytes(
       test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
   if (work.total() == 0) return 0;
-  if (setup_.device.gpu) work = with_rounding(work);
+  if (setup_.device().gpu) work = with_rounding(work);
   const InputMemory input = test->memory(own, own);
-  return work.total() + (setup_.device.gpu ? input.device : input.host);
+  return work.total() + (setup_.device().gpu ? input.device : input.host);
 }
 
 // Never the last micro-batch: that one would start the all-reduce of full buckets, on this rank alone.
@@ -124,7 +112,7 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, s
     work = {};
     work[WorkStage::backward] = update;
   }
-  if (setup_.device.gpu) work = with_rounding(work);
+  if (setup_.device().gpu) work = with_rounding(work);
   if (work.total() >= estimate.activations) estimate.set_work(work);
   estimate.evaluation = estimate.answers = 0;
   estimate.evaluation = std::max<std::int64_t>(0, evaluation - estimate.work());
@@ -153,10 +141,10 @@ std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, 
 /// processes. On CPUs what tensors hold now is added, because the estimate counts them again. The root's copies of a
 /// checkpoint are its alone: they are not divided by the number of ranks.
 std::int64_t RankMemory::available(const MemoryEstimate& estimate) const {
-  const DeviceChoice& device = setup_.device;
+  const DeviceChoice& device = setup_.device();
   if (device.gpu) return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
   const std::int64_t free = available_memory_bytes() - estimate.copies;
-  return free / setup_.topology.local_size + estimate.copies + host_tensor_memory().allocated;
+  return free / setup_.context.topology().local_size + estimate.copies + host_tensor_memory().allocated;
 }
 
 }  // namespace multicard

@@ -52,7 +52,7 @@ class RankMemory {
 
   /// Where the device has memory of its own, only that counts.
   std::int64_t needed(const MemoryEstimate& estimate) const {
-    return setup_.device.gpu ? estimate.on_device() : estimate.total();
+    return setup_.device().gpu ? estimate.on_device() : estimate.total();
   }
   std::int64_t needed_with_gaps(const MemoryEstimate& estimate) const {
     return needed(estimate) + gaps_between(needed(estimate));

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tasks/options/RunOptions.hpp"
+#include "tasks/options/EvaluateOptions.hpp"
 
 namespace multicard {
 

@@ -4,7 +4,6 @@
 
 #include "device/DeviceCopies.hpp"
 #include "device/PeakRate.hpp"
-#include "device/Precision.hpp"
 #include "memory/MemoryEstimator.hpp"
 
 namespace multicard {
@@ -105,7 +104,7 @@ RunSummary RunRecorder::summary(RunStatus status) const {
                   {"backend", setup_.backend_name()},
                   {"precision", std::string(word_of(options.precision, kPrecisionWords))},
                   {"scaling", options.run.batch_per_rank ? "weak" : "strong"},
-                  {"device", setup_.device.description},
+                  {"device", setup_.device().description},
                   {"deck", deck_}};
   summary.integers = {{"ranks", std::max(num_ranks, history_.num_ranks)},
                       {"threads", setup_.context.num_threads()},
@@ -113,7 +112,7 @@ RunSummary RunRecorder::summary(RunStatus status) const {
                       {"micro_batch", rows_at_once(setup_)},
                       {"pin_memory", options.data.pin_memory ? 1 : 0},
                       {"repeat", 0}};
-  if (const auto peak = peak_flops_per_s(setup_.device.description, options.precision))
+  if (const auto peak = peak_flops_per_s(setup_.device().description, options.precision))
     summary.reals["peak_flops_per_s"] = *peak;
   setup_.task->add_attributes(summary);
   summary.segments = history_.segments;

@@ -32,9 +32,9 @@ std::string strategy_text(const TrainingSetup& setup) {
 
 /// Collective over the node.
 void warn_of_shared_processors(const TrainingSetup& setup) {
-  const int num_threads = setup.context.num_threads() * ranks_with_my_processors(setup.topology.node);
+  const int num_threads = setup.context.num_threads() * ranks_with_my_processors(setup.context.topology().node);
   const int num_cpus = available_cpus();
-  if (!setup.device.gpu && num_threads > num_cpus)
+  if (!setup.device().gpu && num_threads > num_cpus)
     log_warning(
         fmt::format("{} compute threads share {}: steps take longer, and their times vary (start "
                     "fewer ranks, or lower OMP_NUM_THREADS)",
@@ -74,10 +74,10 @@ void RunReporter::describe(const MemoryEstimate& estimate, const std::string& mi
   const auto line = [](const std::string& label, const std::string& text) {
     log_info(fmt::format("{:<10}{}", label, text));
   };
-  const std::string hosts =
-      fmt::format("{} on {}", counted(setup_.communicator.size(), "rank"), counted(setup_.topology.num_nodes, "host"));
-  line("ranks", fmt::format("{}, {}, {}", hosts, setup_.device.description, mpi_version()));
-  if (!setup_.device.gpu && setup_.options.run.device == DeviceRequest::automatic && !gpu_problem())
+  const std::string hosts = fmt::format("{} on {}", counted(setup_.communicator.size(), "rank"),
+                                        counted(setup_.context.topology().num_nodes, "host"));
+  line("ranks", fmt::format("{}, {}, {}", hosts, setup_.device().description, mpi_version()));
+  if (!setup_.device().gpu && setup_.options.run.device == DeviceRequest::automatic && !gpu_problem())
     line("device", "no GPU found: everything is computed on the CPU (run.device is auto)");
   for (const auto& [label, text] : setup_.task->description())
     line(label, text);

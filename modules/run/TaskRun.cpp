@@ -13,10 +13,10 @@
 namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& task_options, TrainingParts reused, const Unstarted&)
+                 const TaskRunOptions& task_options, TrainingParts reused, const LogRank& /*building*/)
     : setup_(options, communicator, std::move(reused)),
-      phase_ranges_(setup_.device.device.is_cuda() ? make_phase_ranges() : nullptr),
-      clock_(setup_.device.device),
+      phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges() : nullptr),
+      clock_(setup_.device().device),
       recorder_(setup_, deck, clock_.name()),
       reporter_(setup_, task_options.verbosity, task_options.label),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
@@ -30,7 +30,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, TrainingParts reused)
-    : TaskRun(options, deck, communicator, task_options, std::move(reused), Unstarted(communicator)) {
+    : TaskRun(options, deck, communicator, task_options, std::move(reused), LogRank(communicator.rank())) {
   const Working working(setup_);
   if (task_options.checkpoint) resume(resume_from(*task_options.checkpoint, setup_, checkpoints_.store()));
   estimate_memory(task_options.memory_gaps);
@@ -38,7 +38,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, const TrainingState& state, TrainingParts reused)
-    : TaskRun(options, deck, communicator, task_options, std::move(reused), Unstarted(communicator)) {
+    : TaskRun(options, deck, communicator, task_options, std::move(reused), LogRank(communicator.rank())) {
   const Working working(setup_);
   agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
     check_resumable(state.trainer, setup_, state.source);
@@ -110,7 +110,7 @@ void TaskRun::begin() {
   settings.first_step = recorder_.first_step();
   settings.num_steps = setup_.num_steps;
   settings.micro_batch = options.run.micro_batch;
-  settings.results_lag = setup_.device.device.is_cuda() ? 1 : 0;
+  settings.results_lag = setup_.device().device.is_cuda() ? 1 : 0;
   const bool is_start = settings.first_step == 0 && !has_begun_;
   setup_.task->prepare(is_start ? Weights::at_start : Weights::trained);
   const TrainerParts parts{setup_.model(),

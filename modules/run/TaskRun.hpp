@@ -102,13 +102,9 @@ class TaskRun {
   /// @}
 
  private:
-  /// Stands for building the run; its lines come from the root too.
-  struct Unstarted {
-    explicit Unstarted(const Communicator& communicator) : log_rank(communicator.rank()) {}
-    LogRank log_rank;
-  };
+  /// Builds the run, which does not work yet. \param building lines come from the root while it exists
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& task_options, TrainingParts reused, const Unstarted& unstarted);
+          const TaskRunOptions& task_options, TrainingParts reused, const LogRank& building);
   /// While one exists, this rank works for the run: lines come from its root, the process computes as its deck says.
   struct Working {
     explicit Working(const TrainingSetup& setup) : log_rank(setup.communicator.rank()), current(setup.context) {}

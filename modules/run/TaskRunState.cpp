@@ -9,7 +9,6 @@
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
 #include "run/TaskRun.hpp"
-#include "train/RecordGather.hpp"
 
 namespace multicard {
 

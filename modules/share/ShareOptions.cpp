@@ -107,32 +107,13 @@ ShareTaskOptions read_task(Section section, const Value& entry, const Deck& shar
   task.max_ranks = section.optional_in_range("max_ranks", 1, kMostRanks);
   if (task.max_ranks && *task.max_ranks < task.min_ranks)
     section.reject("max_ranks", "expected at least min_ranks", fmt::format("which is {}", task.min_ranks));
+  // Read apart: run_deck_of() takes these from the entry itself.
   for (const char* key : {"deck", "overrides", "epochs", "steps"})
     section.has(key);
   if (section.has("epochs") && section.has("steps")) section.reject("epochs", "cannot be set together with steps");
   task.deck = run_deck_of(share, entry, task.name, place);
   take_common_keys(task.deck, task.name, share, unused);
   return task;
-}
-
-/// The entry without the maps that are read apart.
-Value short_entry(const Value& entry) {
-  Value shortened = entry;
-  for (const char* key : {"deck", "overrides"})
-    if (shortened.find(key) != nullptr) shortened.set_path(key, Value::scalar("read apart"));
-  return shortened;
-}
-
-// Section reads maps alone, so the list becomes a map with the keys "1", "2", ...: messages then name tasks.2.weight.
-// Decks and overrides of tasks are cut out, as their keys are not known to this deck's sections.
-Deck with_numbered_tasks(const Deck& deck) {
-  Value numbered = Value::map();
-  const Value& tasks = task_list(deck);
-  for (std::size_t i = 0; i < tasks.items.size(); ++i)
-    numbered.set_path(std::to_string(i + 1), short_entry(tasks.items[i]));
-  Deck changed = deck;
-  changed.apply({{"tasks", std::move(numbered)}});
-  return changed;
 }
 
 SharePolicyOptions read_policy(Section section, const Deck& deck) {
@@ -239,15 +220,13 @@ Deck load_share_deck(const std::string& path, const std::vector<std::string>& ov
 }
 
 ShareOptions read_share_options(const Deck& deck) {
-  Section root(with_numbered_tasks(deck));
+  const Value& list = task_list(deck);
+  Section root(deck);
   ShareOptions options;
   options.objective = root.choice<Objective>("objective", Objective::makespan, kObjectiveWords);
-  Section tasks = root.section("tasks");
-  const Value& list = task_list(deck);
-  for (std::size_t i = 0; i < list.items.size(); ++i) {
-    const std::string number = std::to_string(i + 1);
-    options.tasks.push_back(read_task(tasks.section(number), list.items[i], deck, "tasks." + number, options.unused));
-  }
+  const std::vector<Section> tasks = root.sections("tasks");
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    options.tasks.push_back(read_task(tasks[i], list.items[i], deck, fmt::format("tasks.{}", i + 1), options.unused));
   options.policy = read_policy(root.section("policy"), deck);
   Section arrivals = root.section("arrivals");
   options.arrivals.folder = arrivals.optional_path("folder");
@@ -267,7 +246,7 @@ Deck load_arrival(const std::string& path) {
 }
 
 ShareTaskOptions read_arrival(const Deck& entry, const ShareOptions& options, std::vector<std::string>& unused) {
-  Section root(Deck::parse(emit_yaml(short_entry(entry.root())), entry.name()));
+  Section root(entry);
   ShareTaskOptions task = read_task(root, entry.root(), entry, "task", unused);
   root.finish();
   check_run_deck(task);

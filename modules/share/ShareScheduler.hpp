@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "scheduling/policy/AdaptiveSplit.hpp"
-#include "scheduling/policy/RankMoves.hpp"
 #include "scheduling/policy/SchedulingPolicy.hpp"
 #include "share/ScheduledTask.hpp"
 #include "share/ShareOptions.hpp"

@@ -97,7 +97,6 @@ class CheckpointStore {
   static Error with_older_one(const Error& error, const std::string& checkpoint);
 
   static std::string model_file(const std::string& checkpoint) { return checkpoint + "/" + kModelFile; }
-  static std::string optimizer_file(const std::string& checkpoint) { return checkpoint + "/" + kOptimizerFile; }
   static std::string average_file(const std::string& checkpoint) { return checkpoint + "/" + kAverageFile; }
 
  private:

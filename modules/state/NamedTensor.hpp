@@ -1,6 +1,7 @@
 #pragma once
 /// \file A tensor and the name it has in files.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ inline std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   for (const NamedTensor& entry : named)
     tensors.push_back(entry.tensor);
   return tensors;
+}
+
+/// Bytes of all of them.
+inline std::int64_t bytes_of(const NamedTensors& named) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& entry : named)
+    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+  return bytes;
 }
 
 }  // namespace multicard

@@ -16,7 +16,6 @@
 #include "device/StagedCopies.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "state/TensorFile.hpp"
-#include "train/RecordGather.hpp"
 
 namespace multicard {
 

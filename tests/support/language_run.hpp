@@ -6,8 +6,8 @@
 #include <ATen/ops/sum.h>
 #include <nlohmann/json.hpp>
 
-#include "io/Bytes.hpp"
 #include "prepare/sets/TextPrepare.hpp"
+#include "state/TensorFile.hpp"
 #include "support/task_run.hpp"
 
 namespace multicard::test {

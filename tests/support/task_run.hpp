@@ -6,7 +6,6 @@
 
 #include "prepare/sets/Prepare.hpp"
 #include "run/TaskRun.hpp"
-#include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::test {

@@ -9,7 +9,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "nn/layers/BaseWeight.hpp"
+#include "kernels/WeightFormat.hpp"
 
 namespace multicard {
 

@@ -142,9 +142,7 @@ WeightSinks Llama::sinks() {
 }
 
 std::int64_t Llama::weight_bytes() const {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& weight : impl_->weights)
-    bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
+  std::int64_t bytes = bytes_of(impl_->weights);
   impl_->for_each_group([&](const LinearGroup& group) { bytes += group.quantised_bytes(); });
   return bytes;
 }

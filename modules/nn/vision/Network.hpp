@@ -20,12 +20,6 @@ struct Initial {
   double value = 0;  ///< the constant, the deviation (of mean 0) or the bound (uniform within +-value)
 };
 
-/// Whether the parameter is a bias or belongs to a normalisation, which weight decay may leave out: the parameters of
-/// one dimension, in these networks.
-inline bool is_norm_or_bias(const at::Tensor& parameter) {
-  return parameter.dim() <= 1;
-}
-
 /// A network of one replica: its tensors by name and its forward pass. Names, order, shapes and the distribution of
 /// initial values are those of the state dictionary of the torchvision model.
 ///

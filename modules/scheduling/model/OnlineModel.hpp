@@ -39,7 +39,6 @@ class OnlineModel {
 
   /// Median of the remembered steps at a point; nothing where there are none.
   std::optional<double> measured(const StepPoint& at) const;
-  std::size_t num_points() const { return points_.size(); }
   std::vector<StepObservation> observations() const;
 
  private:

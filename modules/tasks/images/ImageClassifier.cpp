@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 
+#include "device/Precision.hpp"
 #include "nn/losses/Losses.hpp"
 #include "tasks/images/ImageNetwork.hpp"
 

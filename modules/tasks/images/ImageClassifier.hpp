@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "device/AllocationTrace.hpp"
-#include "device/Precision.hpp"
-#include "nn/vision/NetworkFactory.hpp"
+#include "nn/vision/Network.hpp"
 #include "tasks/images/ImageEvaluation.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "device/AllocationRecorder.hpp"
+#include "device/Precision.hpp"
 #include "tasks/images/ImageClassifier.hpp"
 #include "tasks/images/ImageNetwork.hpp"
 
@@ -49,13 +50,7 @@ class Alone {
 
 // The state in files less what is trained or a buffer: the parameters that model.freeze has taken out.
 FrozenBytes ImageClassifier::frozen() const {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& entry : network_->state())
-    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
-  for (const NamedTensors& others : {network_->parameters(), network_->buffers()})
-    for (const NamedTensor& entry : others)
-      bytes -= static_cast<std::int64_t>(entry.tensor.nbytes());
-  return {bytes};
+  return {bytes_of(network_->state()) - bytes_of(network_->parameters()) - bytes_of(network_->buffers())};
 }
 
 StageBytes ImageClassifier::activation_bytes(const PartShape& part, const Backward& backward) {

@@ -5,6 +5,7 @@
 #include "comm/Agreement.hpp"
 #include "data/shards/ClassNames.hpp"
 #include "device/Precision.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 
 namespace multicard {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/vision/NetworkFactory.hpp"
+#include "nn/vision/Network.hpp"
 #include "tasks/options/RunOptions.hpp"
 
 namespace multicard {

@@ -10,6 +10,7 @@
 #include "comm/Agreement.hpp"
 #include "device/Device.hpp"
 #include "device/DeviceError.hpp"
+#include "device/Precision.hpp"
 #include "tasks/images/ImageNetwork.hpp"
 
 namespace multicard {

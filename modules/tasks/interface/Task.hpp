@@ -10,12 +10,10 @@
 
 #include "comm/Communicator.hpp"
 #include "data/loading/DataSource.hpp"
-#include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/TaskScan.hpp"
-#include "tasks/options/RunOptions.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {

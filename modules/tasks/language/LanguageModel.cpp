@@ -8,10 +8,10 @@
 
 #include "base/Error.hpp"
 #include "base/HubCache.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
-#include "io/Bytes.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/Sha256.hpp"
 #include "nn/language/LanguageFactory.hpp"

@@ -117,11 +117,7 @@ double LanguageModel::flops(std::int64_t length) const {
 }
 
 std::int64_t LanguageModel::adapter_bytes() const {
-  std::int64_t bytes = 0;
-  if (!has_adapters()) return bytes;
-  for (const NamedTensor& adapter : network_->adapters())
-    bytes += static_cast<std::int64_t>(adapter.tensor.nbytes());
-  return bytes;
+  return has_adapters() ? bytes_of(network_->adapters()) : 0;
 }
 
 FrozenBytes LanguageModel::frozen() const {

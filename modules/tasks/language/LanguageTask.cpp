@@ -5,7 +5,6 @@
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
-#include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
 #include "tasks/language/ReferencePass.hpp"
 #include "text/tokenizer/Tokenizer.hpp"

@@ -9,7 +9,6 @@
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
-#include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
 #include "data/shards/ReferenceFile.hpp"
 #include "device/DeviceError.hpp"

@@ -9,9 +9,6 @@
 
 namespace multicard {
 
-/// Upper bound of the length of answers.
-inline constexpr std::int64_t kMostNewTokens = 1 << 20;
-
 struct EvaluateOptions : GenerationOptions {
   std::int64_t every_epochs = 1;      ///< 0: not by epochs
   std::int64_t every_steps = 0;       ///< 0: not by steps

@@ -6,27 +6,33 @@
 
 namespace multicard {
 
-RunContext::RunContext(const RunOptions& options, const Communicator& communicator, const Topology& topology)
-    : communicator_(communicator),
-      timeout_before_s_(communicator.watchdog() ? communicator.watchdog()->limit() : 0),
-      switches_(switches_for({.num_threads = compute_threads(std::nullopt, topology),
+RunContext::RunContext(const RunOptions& options, const Communicator& communicator)
+    : topology_(find_topology(communicator)),
+      switches_(switches_for({.num_threads = compute_threads(topology_),
                               .tf32 = options.precision == Precision::tf32 ? Tf32::on : Tf32::off,
-                              .is_deterministic = options.run.deterministic})) {
+                              .is_deterministic = options.run.deterministic})),
+      timeout_(communicator, options.run.timeout_s),
+      device_(choose(options, communicator)) {}
+
+/// Operations are tried out on the device, as the run will use it.
+DeviceChoice RunContext::choose(const RunOptions& options, const Communicator& communicator) const {
+  const Current current(*this);
+  DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology_);
+  agreed(communicator, [&] { check_precision(options.precision, choice.device, choice.gpu); });
+  return choice;
+}
+
+RunContext::Timeout::Timeout(const Communicator& communicator, double seconds)
+    : communicator_(communicator), before_s_(communicator.watchdog() ? communicator.watchdog()->limit() : 0) {
   if (Watchdog* watchdog = communicator_.watchdog()) {
-    watchdog->set_limit(options.run.timeout_s);
+    watchdog->set_limit(seconds);
     // No step yet: a time-out while the run is built must not name a step of the run before it.
     watchdog->set_step(-1);
   }
 }
 
-RunContext::~RunContext() {
-  if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(timeout_before_s_);
-}
-
-DeviceChoice set_up_device(const RunOptions& options, const Communicator& communicator, const Topology& topology) {
-  DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology);
-  agreed(communicator, [&] { check_precision(options.precision, choice.device, choice.gpu); });
-  return choice;
+RunContext::Timeout::~Timeout() {
+  if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(before_s_);
 }
 
 }  // namespace multicard

@@ -17,12 +17,12 @@ namespace multicard {
 /// resets them when it is built.
 class RunContext {
  public:
-  /// Collective over the node. `topology` is the communicator's.
-  RunContext(const RunOptions& options, const Communicator& communicator, const Topology& topology);
-  ~RunContext();
-  RunContext(const RunContext&) = delete;
-  RunContext& operator=(const RunContext&) = delete;
+  /// Collective. \throws EnvironmentError on all ranks when a device is missing or cannot compute in the deck's
+  /// precision
+  RunContext(const RunOptions& options, const Communicator& communicator);
 
+  const Topology& topology() const { return topology_; }
+  const DeviceChoice& device() const { return device_; }
   int num_threads() const { return switches_.num_threads; }
 
   /// While one exists, the process computes as the context says. They nest.
@@ -40,13 +40,24 @@ class RunContext {
   };
 
  private:
-  Communicator communicator_;
-  double timeout_before_s_;
-  ComputeSwitches switches_;
-};
+  class Timeout {
+   public:
+    Timeout(const Communicator& communicator, double seconds);
+    ~Timeout();
+    Timeout(const Timeout&) = delete;
+    Timeout& operator=(const Timeout&) = delete;
 
-/// Collective. Chooses this rank's device. `topology` is the communicator's. \throws EnvironmentError on all ranks when
-/// a device is missing or cannot compute in the deck's precision
-DeviceChoice set_up_device(const RunOptions& options, const Communicator& communicator, const Topology& topology);
+   private:
+    Communicator communicator_;
+    double before_s_;
+  };
+
+  DeviceChoice choose(const RunOptions& options, const Communicator& communicator) const;
+
+  Topology topology_;
+  ComputeSwitches switches_;
+  Timeout timeout_;
+  DeviceChoice device_;  ///< chosen under the switches and the time-out
+};
 
 }  // namespace multicard

@@ -13,7 +13,6 @@
 #include "device/DeviceError.hpp"
 #include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
-#include "device/Precision.hpp"
 #include "tasks/setup/NormValues.hpp"
 #include "tasks/setup/TaskFactory.hpp"
 
@@ -60,18 +59,6 @@ void reset_peaks(at::Device device) {
   reset_peak_host_tensors();
 }
 
-std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, const Communicator& communicator,
-                                                    at::Device device) {
-  return make_collectives(options.parallel.backend, communicator, device);
-}
-
-/// Operations are tried out on the device, as the run will use it.
-DeviceChoice device_under(const RunContext& context, const RunOptions& options, const Communicator& communicator,
-                          const Topology& topology) {
-  const RunContext::Current current(context);
-  return set_up_device(options, communicator, topology);
-}
-
 /// \throws DataError when the state has a scale that is out of range, or half of it
 void restore_scaler(LossScaler& scaler, const TrainingState& state) {
   const std::optional<double> scale = number_of(state.trainer.extra, kLossScale);
@@ -91,21 +78,20 @@ void restore_scaler(LossScaler& scaler, const TrainingState& state) {
 TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused)
     : options(run_options),
       communicator(ranks),
-      topology(find_topology(ranks)),
-      context(options, communicator, topology),
-      device(device_under(context, options, communicator, topology)),
+      context(options, communicator),
       global_batch(checked_batch(options, communicator)),
       schedule(options.schedule, options.optimizer.learning_rate, 0) {
   const RunContext::Current current(context);
-  reset_peaks(device.device);
-  collectives =
-      reused.collectives ? std::move(reused.collectives) : open_collectives(options, communicator, device.device);
+  const at::Device own = device().device;
+  reset_peaks(own);
+  collectives = reused.collectives ? std::move(reused.collectives)
+                                   : make_collectives(options.parallel.backend, communicator, own);
   communication_before = collectives->totals();
-  if (reused.model && device_of(*reused.model) != device.device) reused.model.reset();
+  if (reused.model && device_of(*reused.model) != own) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
-  task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
+  task = make_task(options, communicator, own, statistics.get(), reused.model, reused.scan);
   check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
@@ -114,7 +100,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   });
   strategy->synchronise();
   with_agreed_memory([&] {
-    if (options.precision == Precision::fp16) scaler.emplace(device.device);
+    if (options.precision == Precision::fp16) scaler.emplace(own);
     if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
   });
 }
@@ -150,7 +136,7 @@ void TrainingSetup::set_micro_batch(std::int64_t rows) {
 
 std::string TrainingSetup::backend_name() const {
   const std::string name = collectives->name();
-  return name != "null" ? name : device.device.is_cuda() ? "nccl" : "mpi";
+  return name != "null" ? name : device().device.is_cuda() ? "nccl" : "mpi";
 }
 
 CheckpointParts TrainingSetup::parts() const {

@@ -8,9 +8,8 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
-#include "comm/Topology.hpp"
-#include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "kernels/StatisticsReducer.hpp"
 #include "tasks/interface/Task.hpp"
 #include "tasks/options/RunOptions.hpp"
 #include "tasks/setup/RunContext.hpp"
@@ -37,6 +36,7 @@ struct TrainingSetup {
   TrainingSetup(const TrainingSetup&) = delete;
   TrainingSetup& operator=(const TrainingSetup&) = delete;
 
+  const DeviceChoice& device() const { return context.device(); }
   DataSource& data() const { return task->data().training; }
   DataSource* test_data() const { return task->data().test; }
   Model& model() const { return *task->model(); }
@@ -67,9 +67,7 @@ struct TrainingSetup {
 
   RunOptions options;
   Communicator communicator;
-  Topology topology;
   RunContext context;
-  DeviceChoice device;
   std::shared_ptr<TensorCollectives> collectives;
   std::map<std::string, CommunicationTotals> communication_before;  ///< of collectives that are used again
   std::unique_ptr<StatisticsReducer> statistics;                    ///< null: batch norm is not synchronised

@@ -56,18 +56,15 @@ TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneNodeOnly) {
             (std::vector<int>{0, 1}));
 }
 
-TEST(ComputeThreads, AreTheRequestElseOpenMpElseAFairShare) {
+TEST(ComputeThreads, AreThoseOfOpenMpElseAFairShare) {
   const Topology topology = find_topology(world());
-  EXPECT_EQ(compute_threads(3, topology), 3);
-  set_compute_threads(3, topology);
+  setenv("OMP_NUM_THREADS", "3", 1);
+  EXPECT_EQ(compute_threads(topology), 3);
+  set_compute_threads(topology);
   EXPECT_EQ(at::get_num_threads(), 3);
 
-  setenv("OMP_NUM_THREADS", "2", 1);
-  EXPECT_EQ(compute_threads(std::nullopt, topology), 2);
-
   unsetenv("OMP_NUM_THREADS");
-  EXPECT_EQ(compute_threads(std::nullopt, topology), std::max(1, available_cpus() / world().size()));
-  EXPECT_THROW(compute_threads(0, topology), Error);
+  EXPECT_EQ(compute_threads(topology), std::max(1, available_cpus() / world().size()));
 }
 
 TEST(Numerics, DeterminismAndTf32ReachLibTorch) {

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "base/Error.hpp"
 #include "io/Sha256.hpp"
@@ -28,20 +27,6 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::string compressed(const std::string& bytes) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 std::string some_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t i = 0; i < count; ++i)
@@ -57,9 +42,7 @@ TEST(Bytes, AreReadAsTheyWereWritten) {
   write_file(scratch / "new/folder/empty", "");
 
   EXPECT_EQ(read_file(scratch / "new/folder/x"), bytes);
-  EXPECT_EQ(read_file_maybe_gzip(scratch / "new/folder/x"), bytes);
   EXPECT_EQ(read_file(scratch / "new/folder/empty"), "");
-  EXPECT_EQ(read_file_maybe_gzip(scratch / "new/folder/empty"), "");
 }
 
 TEST(Bytes, OfFilesWithoutASizeAreRead) {
@@ -71,30 +54,6 @@ TEST(Bytes, OfAMissingFileAreADataErrorThatNamesIt) {
             "/no/such/file cannot be read (No such file or directory)");
   EXPECT_TRUE(contains(data_error_of([] { sha256_of_file("/no/such/file"); }), "/no/such/file cannot be read"));
   EXPECT_TRUE(contains(data_error_of([] { read_file("/tmp"); }), "/tmp cannot be read"));
-}
-
-TEST(Gzip, IsDecompressedAlsoInSeveralMembers) {
-  const ScratchFolder scratch;
-  const std::string bytes = some_bytes(300'000);
-  write_file(scratch / "x.gz", compressed(bytes) + compressed("tail"));
-
-  EXPECT_EQ(read_file_maybe_gzip(scratch / "x.gz"), bytes + "tail");
-}
-
-TEST(Gzip, ThatIsCutOrDamagedIsADataError) {
-  const ScratchFolder scratch;
-  const std::string whole = compressed(some_bytes(300'000));
-  for (const std::size_t length :
-       {std::size_t{2}, std::size_t{9}, std::size_t{11}, whole.size() / 2, whole.size() - 1}) {
-    write_file(scratch / "x.gz", whole.substr(0, length));
-    EXPECT_TRUE(contains(data_error_of([&] { read_file_maybe_gzip(scratch / "x.gz"); }),
-                         "x.gz cannot be decompressed (it ends too early)"))
-        << length;
-  }
-  std::string damaged = whole;
-  damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 0x10);
-  write_file(scratch / "x.gz", damaged);
-  EXPECT_TRUE(contains(data_error_of([&] { read_file_maybe_gzip(scratch / "x.gz"); }), "x.gz cannot be decompressed"));
 }
 
 TEST(Sha256, IsTheOneOfTheStandard) {

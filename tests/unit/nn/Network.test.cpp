@@ -180,19 +180,6 @@ TEST(ClassifierNames, AreThoseWhoseShapesFollowTheClasses) {
   }
 }
 
-TEST(WeightDecay, MayLeaveOutNormsAndBiases) {
-  for (const char* name : {"mobilenet_v2", "resnet18", "efficientnet_b0"}) {
-    const auto network = make_network(name, {.classes = 10});
-    for (const NamedTensor& parameter : network->parameters()) {
-      const bool is_convolution_or_linear = parameter.tensor.dim() == 4 || parameter.tensor.dim() == 2;
-      EXPECT_EQ(is_norm_or_bias(parameter.tensor), !is_convolution_or_linear) << parameter.name;
-      if (parameter.name.ends_with(".bias")) {
-        EXPECT_TRUE(is_norm_or_bias(parameter.tensor)) << parameter.name;
-      }
-    }
-  }
-}
-
 class AnyNetwork : public testing::TestWithParam<std::string> {};
 
 TEST_P(AnyNetwork, SynchronisedOverReplicasIsTheWholeBatch) {

@@ -1,5 +1,6 @@
 // Runs of adapters with unequal ranks and alphas and with modules that are trained whole.
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "state/PeftAdapter.hpp"
 #include "support/language_run.hpp"
 

@@ -1,4 +1,5 @@
 // Tuning a language model from shards: the numbers of PEFT, whatever the ranks, strategies and micro-batches.
+#include "base/RegularFile.hpp"
 #include "support/language_run.hpp"
 
 namespace multicard {

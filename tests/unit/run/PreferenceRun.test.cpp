@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <numbers>
 
+#include "base/RegularFile.hpp"
 #include "data/shards/ReferenceFile.hpp"
 #include "support/moving.hpp"
 #include "unit/data/test_tokens.hpp"

@@ -1,5 +1,6 @@
 // Tuning with fake quantisation: torchao's losses, whatever the ranks and strategies.
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "config/Deck.hpp"
 #include "support/language_run.hpp"
 

@@ -1,6 +1,7 @@
 // Options that may change how fast a run is, and nothing that it computes; and precisions.
 #include <functional>
 
+#include "state/TensorFile.hpp"
 #include "support/task_run.hpp"
 
 namespace multicard {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Log.hpp"
+#include "scheduling/policy/RankMoves.hpp"
 #include "share/ShareProgressLine.hpp"
 #include "support/expect_error.hpp"
 

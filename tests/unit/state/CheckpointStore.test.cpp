@@ -65,7 +65,7 @@ TEST(CheckpointStore, KeepsTheNewestCompleteOnes) {
   EXPECT_EQ(state.deck, "a: 1\n");
   EXPECT_EQ(state.extra, (std::map<std::string, double>{{"loss_scale", 65536.0}, {"third", 1.0 / 3}}));
   EXPECT_NO_THROW(CheckpointStore::verify(*store.newest()));
-  EXPECT_EQ(TensorFile(CheckpointStore::optimizer_file(*store.newest())).load("w")[1][2].item<float>(), 2.0f);
+  EXPECT_EQ(TensorFile(*store.newest() + "/" + kOptimizerFile).load("w")[1][2].item<float>(), 2.0f);
   EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000020/COMPLETE"));
   EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000010"));
   EXPECT_TRUE(store.owns(*store.newest()));

@@ -13,17 +13,22 @@ namespace {
 
 using test::world;
 
-RunOptions deterministic_options() {
+RunOptions plain_options() {
   RunOptions options;
+  options.run.device = DeviceRequest::cpu;
+  return options;
+}
+
+RunOptions deterministic_options() {
+  RunOptions options = plain_options();
   options.run.deterministic = true;
   options.run.timeout_s = 77;
   return options;
 }
 
 TEST(RunContext, SetsTheSwitchesOfTheDeckWhileItIsCurrentAndThenSetsThemBack) {
-  const Topology topology = find_topology(world());
   const ComputeSwitches before = compute_switches();
-  const RunContext context(deterministic_options(), world(), topology);
+  const RunContext context(deterministic_options(), world());
   EXPECT_TRUE(compute_switches() == before) << "a context alone changes nothing";
   {
     const RunContext::Current current(context);
@@ -35,10 +40,9 @@ TEST(RunContext, SetsTheSwitchesOfTheDeckWhileItIsCurrentAndThenSetsThemBack) {
 }
 
 TEST(RunContext, LetsRunsWorkInTurnAndEndInAnyOrder) {
-  const Topology topology = find_topology(world());
   const ComputeSwitches before = compute_switches();
-  std::optional<RunContext> first(std::in_place, deterministic_options(), world(), topology);
-  std::optional<RunContext> second(std::in_place, RunOptions(), world(), topology);
+  std::optional<RunContext> first(std::in_place, deterministic_options(), world());
+  std::optional<RunContext> second(std::in_place, plain_options(), world());
   for (int turn = 0; turn < 2; ++turn) {
     {
       const RunContext::Current current(*first);
@@ -61,7 +65,7 @@ TEST(RunContext, HasTheTimeOutOfItsCommunicatorForItsLife) {
   if (!watchdog) GTEST_SKIP() << "one rank waits for no other";
   const double limit_before = watchdog->limit();
   {
-    const RunContext context(deterministic_options(), world(), find_topology(world()));
+    const RunContext context(deterministic_options(), world());
     EXPECT_EQ(watchdog->limit(), 77);
   }
   EXPECT_EQ(watchdog->limit(), limit_before);

@@ -193,22 +193,5 @@ TEST(Adamw8bitOptimizer, UpdatesAnyLayoutAlike) {
     EXPECT_TRUE(at::equal(first->state()[i].tensor, second->state()[i].tensor));
 }
 
-TEST(Optimizer, SaysWhatItsStateTakes) {
-  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw, OptimizerName::adamw8bit})
-    for (const double momentum : {0.0, 0.9})
-      for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
-        for (const std::int64_t elements : {100, 4096, 5000}) {
-          OptimizerOptions options;
-          options.name = name;
-          options.momentum = momentum;
-          const at::Tensor w = at::zeros({elements}, dtype);
-          std::int64_t bytes = 0;
-          for (const NamedTensor& entry : optimizer_of(options, {{"w", w}}, {at::zeros_like(w)})->state())
-            bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
-
-          EXPECT_EQ(optimizer_bytes(options, {{"w", w}}), bytes);
-        }
-}
-
 }  // namespace
 }  // namespace multicard

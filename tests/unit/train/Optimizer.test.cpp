@@ -331,8 +331,11 @@ TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
 }
 
 TEST(Optimizer, ReportsTheBytesOfItsState) {
-  const NamedTensors parameters{
-      {"a", at::ones({30, 5})}, {"b", at::ones({7}, at::kDouble)}, {"c", at::ones({9}, at::kBFloat16)}};
+  const NamedTensors parameters{{"a", at::ones({30, 5})},
+                                {"b", at::ones({7}, at::kDouble)},
+                                {"c", at::ones({9}, at::kBFloat16)},
+                                {"codes", at::ones({4096})},
+                                {"more", at::ones({5000}, at::kBFloat16)}};
   std::vector<at::Tensor> gradients;
   for (const NamedTensor& parameter : parameters)
     gradients.push_back(at::zeros_like(parameter.tensor));
@@ -341,9 +344,7 @@ TEST(Optimizer, ReportsTheBytesOfItsState) {
       OptimizerOptions options;
       options.name = word.value;
       options.momentum = momentum;
-      std::int64_t bytes = 0;
-      for (const NamedTensor& entry : optimizer_of(options, parameters, gradients)->state())
-        bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+      const std::int64_t bytes = bytes_of(optimizer_of(options, parameters, gradients)->state());
       EXPECT_EQ(optimizer_bytes(options, parameters), bytes) << word.text << ", momentum " << momentum;
     }
 }
