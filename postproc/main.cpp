@@ -4,6 +4,7 @@
 #include <exception>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +25,7 @@
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Collection.hpp"
+#include "postproc/trace/TraceReport.hpp"
 #include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
@@ -65,10 +67,26 @@ void run(const Options& options) {
   print(fmt::format("{}report  {}\n", terminal_table(collection, output_columns()), report));
 }
 
+/// The exit code when there is nothing to do: a wrong command line, or --help.
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  app.get_formatter()->column_width(kHelpColumn);
+  app.set_version_flag("-V,--version", "multicard-post " + build_info().version);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, complaint;
+    const int code = app.exit(error, out, complaint);
+    std::fputs(shown(complaint.str()).c_str(), stderr);
+    print(wrapped_help(out.str(), kHelpColumn));
+    return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  return std::nullopt;
+}
+
 /// Fills `options`, or returns the exit code when there is nothing to do.
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
-  app.get_formatter()->column_width(kHelpColumn);
+  app.footer("multicard-post trace --help: tables from traces of PyTorch's profiler.");
   app.add_option("RESULTS.h5", options.files, "Results files; runs of one configuration are grouped")->required();
   app.add_option(
          "-o", options.folder,
@@ -85,17 +103,53 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   app.add_option("--counts", options.counts, "Add the table of what bench/method_counts.sh counted on a simulated GPU")
       ->type_name("FILE");
   app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
-  app.set_version_flag("-V,--version", "multicard-post " + build_info().version);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, complaint;
-    const int code = app.exit(error, out, complaint);
-    std::fputs(shown(complaint.str()).c_str(), stderr);
-    print(wrapped_help(out.str(), kHelpColumn));
-    return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
-  }
-  return std::nullopt;
+  return parse(app, argc, argv);
+}
+
+struct TraceOptions {
+  std::vector<std::string> files;
+  std::string folder;  ///< empty: nothing is written
+  std::string csv;     ///< a table; empty: not given
+  std::size_t most = 10;
+  bool json = false;
+};
+
+void run(const TraceOptions& options) {
+  const std::vector<TracedRank> ranks = read_traces(options.files);
+  for (const TracedRank& rank : ranks)
+    for (const std::string& notice : rank.notices)
+      log_warning(notice);
+  if (!options.csv.empty()) return print(traces_csv(ranks, options.csv));
+  if (options.json) return print(traces_json(ranks));
+  print(traces_text(ranks, options.most, output_columns()));
+  if (!options.folder.empty()) print(fmt::format("report  {}\n", write_trace_report(ranks, options.folder)));
+}
+
+std::optional<int> parse(int argc, char** argv, TraceOptions& options) {
+  CLI::App app("Tables of calls, kernels, copies, operators and GPU time from traces of PyTorch's profiler (Kineto).",
+               "multicard-post trace");
+  app.add_option("TRACE.json", options.files, "Traces, plain or gzipped, one for each rank")->required();
+  app.add_option("-o", options.folder, "Also write trace.html, trace.json and a CSV file for each table")
+      ->type_name("DIR");
+  auto* csv =
+      app.add_option("--csv", options.csv, "Print one table to standard output: " + join(trace_table_names(), ", "))
+          ->type_name("TABLE")
+          ->check(CLI::IsMember(trace_table_names()));
+  app.add_flag("--json", options.json, "Print all tables to standard output")->excludes(csv);
+  app.add_option("--top", options.most, "Rows of each rank in long tables of the terminal (default 10)")
+      ->type_name("N");
+  return parse(app, argc, argv);
+}
+
+template <class AnyOptions>
+int parse_and_run(int argc, char** argv) {
+  AnyOptions options;
+  if (const std::optional<int> code = parse(argc, argv, options)) return *code;
+  hold_signals();
+  start_signal_thread();
+  const AbortOnSignal guard;  // removes what is half-written
+  run(options);
+  return static_cast<int>(ExitCode::complete);
 }
 
 }  // namespace
@@ -104,13 +158,9 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
 int main(int argc, char** argv) {
   using namespace multicard;
   try {
-    post::Options options;
-    if (const std::optional<int> code = post::parse(argc, argv, options)) return *code;
-    hold_signals();
-    start_signal_thread();
-    const AbortOnSignal guard;  // removes what is half-written
-    post::run(options);
-    return static_cast<int>(ExitCode::complete);
+    const bool is_trace = argc > 1 && std::string_view(argv[1]) == "trace";
+    return is_trace ? post::parse_and_run<post::TraceOptions>(argc - 1, argv + 1)
+                    : post::parse_and_run<post::Options>(argc, argv);
   } catch (const std::exception& error) {
     const Error found = as_error(error);
     log_error(found.what());

@@ -6,7 +6,8 @@ debian_packages() {  # DISTRIBUTION
   if [ "$1" = ubuntu ]; then jpeg=libjpeg-turbo8-dev; fi
   echo g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmpi-dev hdf5-tools libyaml-cpp-dev \
     nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev libssl-dev libpcre2-dev libutf8proc-dev libqhull-dev \
-    libeigen3-dev "$jpeg" libpng-dev zlib1g-dev gnuplot-nox libgtest-dev git ca-certificates python3 python3-pip
+    libeigen3-dev "$jpeg" libpng-dev zlib1g-dev libdeflate-dev libsimdjson-dev gnuplot-nox \
+    libgtest-dev git ca-certificates python3 python3-pip
 }
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
@@ -47,6 +48,8 @@ h libqhull_r/qhull_ra.h|Qhull (Delaunay triangulation)|libqhull-dev|qhull-devel|
 h jpeglib.h|libjpeg-turbo|libjpeg-dev|libjpeg-turbo-devel|libjpeg-turbo
 h png.h|libpng|libpng-dev|libpng-devel|libpng
 h zlib.h|zlib|zlib1g-dev|zlib-devel|zlib-ng+compat
+h libdeflate.h|libdeflate|libdeflate-dev|libdeflate-devel|libdeflate
+h simdjson.h|simdjson|libsimdjson-dev|simdjson-devel|simdjson
 h Eigen/Core|Eigen 3.4|libeigen3-dev|eigen3-devel|eigen
 h gtest/gtest.h|GoogleTest (tests only)|libgtest-dev|gtest-devel|googletest
 TABLE

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "base/XmlText.hpp"
+#include "postproc/page/PageFrame.hpp"
 #include "postproc/page/PageParts.hpp"
-#include "postproc/page/PageStyle.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Ranking.hpp"
@@ -15,10 +14,6 @@ namespace multicard::post {
 
 namespace {
 
-struct Part {
-  std::string id, heading, html;
-};
-
 std::string meta_line(const Collection& collection, const PageNotes& notes) {
   std::vector<std::string> parts;
   for (const Source& source : collection.sources) {
@@ -26,20 +21,12 @@ std::string meta_line(const Collection& collection, const PageNotes& notes) {
     parts.push_back(created == source.attributes.end() ? source.path
                                                        : fmt::format("{}, {}", source.path, created->second));
   }
-  return fmt::format("<p class=\"meta\">{}. Report by {}.</p>\n", escaped(join(parts, "; ")), escaped(notes.made_by));
-}
-
-std::string head_of(const std::string& title) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>{}</style>\n</head>\n",
-      escaped(title), kStyleSheet);
+  return fmt::format("{}. Report by {}.", join(parts, "; "), notes.made_by);
 }
 
 /// Parts of what is not there (studies, evaluations, counts) are left out, with their entries in the contents.
-std::vector<Part> parts_of(const Collection& collection, const PageFigures& figures) {
-  std::vector<Part> parts{{"answer", "The answer", answer_html(collection)}};
+std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& figures) {
+  std::vector<PagePart> parts{{"answer", "The answer", answer_html(collection)}};
   if (!collection.studies.empty()) {
     if (const std::string advice = advice_html(collection); !advice.empty())
       parts.push_back({"advice", "What to use", advice});
@@ -110,21 +97,8 @@ Finding headline(const Collection& collection) {
 }
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {
-  // All text is escaped where it enters; figures and tables are HTML already.
-  std::string contents, body, warnings;
-  for (const Part& part : parts_of(collection, figures)) {
-    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", part.id, escaped(part.heading));
-    body += fmt::format("<section id=\"{0}\">\n<h2><a class=\"anchor\" href=\"#{0}\">{1}</a></h2>\n{2}</section>\n",
-                        part.id, escaped(part.heading), part.html);
-  }
-  for (const std::string& warning : notes.warnings)
-    warnings += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
-  const std::string title = headline(collection).text;
-  return fmt::format(
-      "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n{}{}</header>\n"
-      "<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n{}</main>\n</div>\n<script>{}</script>\n</body>\n"
-      "</html>\n",
-      head_of("multicard: " + title), escaped(title), meta_line(collection, notes), warnings, contents, body, kScript);
+  return html_page(headline(collection).text, meta_line(collection, notes), notes.warnings,
+                   parts_of(collection, figures));
 }
 
 }  // namespace multicard::post

@@ -1,9 +1,7 @@
 #include "postproc/page/Report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,29 +10,16 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
-#include "io/AtomicFile.hpp"
-#include "io/OwnFiles.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
+#include "postproc/page/PageFiles.hpp"
 #include "postproc/page/StudyColumns.hpp"
 #include "postproc/page/Tables.hpp"
 
 namespace multicard::post {
 
 namespace {
-
-/// Written under another name and renamed: a reader never sees half a file.
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  PendingFile file(path.string());
-  std::ofstream stream(file.path(), std::ios::binary);
-  stream << text;
-  stream.close();
-  if (!stream)
-    throw DataError(fmt::format("cannot write '{}'", path.string()), system_error_text(errno),
-                    "Choose another folder with -o.");
-  file.commit();
-}
 
 /// Checked before anything is written: axes with a typing error would give a report without the map.
 void check_heat(const Collection& collection, const HeatAxes& heat) {
@@ -48,47 +33,10 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
                    "known are " + join(known, ", "), "Name two of one study.");
 }
 
-/// A file of the report.
-struct Page {
-  std::string name, text;
-};
-
-void add_figures(std::vector<Page>& pages, const std::vector<Figure>& figures) {
+void add_figures(std::vector<PageFile>& pages, const std::vector<Figure>& figures) {
   for (const Figure& figure : figures) {
     pages.push_back({figure.id + ".svg", figure.svg});
     if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
-  }
-}
-
-/// The first names of a table's columns, which hold for every study.
-std::string first_columns(const std::string& table) {
-  const std::size_t second = table.find(',', table.find(',') + 1);
-  return table.substr(0, second);
-}
-
-/// As a table without a line used to be.
-bool is_blank(const std::string& path) {
-  return is_plain_file(path) && std::filesystem::file_size(path) == 0;
-}
-
-/// Whether the file that stands there is one of an earlier report.
-bool is_of_report(const std::filesystem::path& file, const Page& page) {
-  const std::string path = file.string(), ending = file.extension().string();
-  if (ending == ".csv") return content_says(path, first_columns(page.text), ",") || is_blank(path);
-  if (ending == ".json") return content_says(path, "{", "\"multicard-summary\"");
-  if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
-  if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
-  // The producer in the metadata of PDFs: gnuplot, or the library that draws for it.
-  return content_says(path, "%PDF", "gnuplot") || content_says(path, "%PDF", "cairo");
-}
-
-/// \throws UsageError before anything is written
-void require_own(const std::filesystem::path& folder, const std::vector<Page>& pages) {
-  for (const Page& page : pages) {
-    const std::filesystem::path path = folder / page.name;
-    if (!is_taken(path.string()) || !is_taken(end_of_links(path.string())) || is_of_report(path, page)) continue;
-    throw UsageError(fmt::format("{} was not written by multicard-post", path.string()), "the report would replace it",
-                     "Name another folder with -o, or move it away.");
   }
 }
 
@@ -105,7 +53,7 @@ std::string write_report(const Collection& collection, const std::string& folder
   if (options.heat) check_heat(collection, *options.heat);
   const std::filesystem::path to(folder);
   PageNotes notes{"multicard-post " + build_info().version, collection.notices};
-  std::vector<Page> pages;
+  std::vector<PageFile> pages;
   PageFigures figures = plan_figures(collection, options.heat);
   if (gnuplot.available()) {
     for (auto* lists : {&figures.of_studies, &figures.of_evaluations})
@@ -127,10 +75,7 @@ std::string write_report(const Collection& collection, const std::string& folder
   pages.push_back({"summary.json", summary_json(collection, figures)});
   // Last, and built from the same figures: the page embeds the SVGs that have been drawn.
   pages.push_back({"report.html", report_page(collection, figures, notes)});
-  // All files are checked before the first is written, so that a refusal leaves the folder as it was.
-  require_own(to, pages);
-  for (const Page& page : pages)
-    write_text(to / page.name, page.text);
+  write_pages(to, pages);
   return (to / "report.html").string();
 }
 

@@ -33,13 +33,14 @@ THIRD_PARTY = {
     r"(pcre2|utf8proc)\.h$": {"text"},
     r"libqhull_r/": {"scheduling"},
     r"Eigen/": {"scheduling"},
+    r"(simdjson|libdeflate)\.h$": {"profile"},
     r"(png|jpeglib|turbojpeg)\.h$": {"prepare"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
-POSTPROC_MODULES = {"base", "io", "results", "scheduling"}
+POSTPROC_MODULES = {"base", "io", "profile", "results", "scheduling"}
 # The keys that the program was built with, torch-free; ending on signals without half-written files.
 POSTPROC_MAIN_HEADERS = {"tasks/options/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
 FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> the others that its files may include
@@ -49,6 +50,7 @@ FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> th
         "study": {"reduce"},
         "figures": {"reduce", "draw", "study"},
         "page": {"reduce", "draw", "study", "figures"},
+        "trace": {"reduce", "page"},
     },
     ("modules/text", "text"): {
         "unicode": set(),
@@ -80,6 +82,9 @@ FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> th
         "images": {"options", "interface"},
         "language": {"options", "interface"},
         "setup": {"options", "interface", "images", "language"},
+    },
+    ("modules/profile", "profile"): {
+        "trace": set(),
     },
     ("modules/scheduling", "scheduling"): {
         "rates": set(),

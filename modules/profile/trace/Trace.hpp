@@ -1,0 +1,60 @@
+#pragma once
+/// \file The events of a Kineto trace that the tables of profiles are made from.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/NameTable.hpp"
+#include "profile/Spans.hpp"
+
+namespace multicard {
+
+/// A call of the CUDA runtime or driver by a thread of the host.
+struct ApiCall : Span {
+  std::int64_t correlation = -1;  ///< the same as that of the work it started on the GPU; -1: none
+  std::int32_t name = 0;          ///< in Trace::names
+  std::int32_t thread = 0;        ///< in Trace::threads
+};
+
+enum class GpuWork : std::uint8_t { kernel, copy, set };
+
+/// A kernel, copy or memset as it ran on the GPU.
+struct GpuEvent : Span {
+  std::int64_t correlation = -1;
+  std::int64_t bytes = -1;  ///< of copies and sets; -1: the trace does not say
+  std::int32_t name = 0;    ///< in Trace::names
+  std::int32_t stream = 0;  ///< in Trace::streams
+  GpuWork work = GpuWork::kernel;
+};
+
+/// An operator of PyTorch, or a range that the program named, on a thread of the host.
+struct HostRange : Span {
+  std::int32_t name = 0;    ///< in Trace::names
+  std::int32_t thread = 0;  ///< in Trace::threads
+};
+
+/// A stream of a GPU as the trace numbers it.
+struct TraceStream {
+  std::int64_t device = 0, stream = 0;
+  auto operator<=>(const TraceStream&) const = default;
+};
+
+/// What one process recorded, times in whole nanoseconds.
+struct Trace {
+  NameTable names;
+  std::vector<ApiCall> calls;
+  std::vector<GpuEvent> gpu;
+  std::vector<HostRange> operators;  ///< category cpu_op
+  std::vector<HostRange> ranges;     ///< category user_annotation
+  std::vector<TraceStream> streams;
+  std::int32_t num_threads = 0;
+  std::int64_t num_events = 0;  ///< of every kind, those that are not read included
+  std::optional<std::int64_t> rank, world_size;
+  std::vector<std::string> devices;  ///< names of the GPUs, in the order of deviceProperties
+  std::vector<std::string> notices;  ///< what the file holds that no table can show
+};
+
+}  // namespace multicard

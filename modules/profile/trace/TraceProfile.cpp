@@ -1,0 +1,160 @@
+#include "profile/trace/TraceProfile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "profile/trace/GpuLine.hpp"
+#include "profile/trace/OperatorTimes.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Durations by key, then one row each, the longest total first.
+template <class Key>
+class Groups {
+ public:
+  void add(const Key& key, std::int64_t duration) { durations_[key].push_back(duration); }
+
+  /// `row(key, distribution)` makes a row.
+  template <class Row, class MakeRow>
+  std::vector<Row> rows(const MakeRow& row) {
+    std::vector<Row> rows;
+    rows.reserve(durations_.size());
+    for (auto& [key, durations] : durations_)
+      rows.push_back(row(key, distribution_of(std::move(durations))));
+    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time.total > b.time.total; });
+    return rows;
+  }
+
+ private:
+  std::map<Key, std::vector<std::int64_t>> durations_;
+};
+
+/// "HtoD" of "Memcpy HtoD (Pinned -> Device)".
+std::string direction_of(std::string_view name) {
+  const std::string_view rest = name.substr(std::min(name.find(' '), name.size() - 1) + 1);
+  return std::string(rest.substr(0, rest.find(' ')));
+}
+
+/// "AllReduce" of "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
+std::string collective_of(std::string_view name) {
+  constexpr std::string_view kBefore = "Kernel_";
+  const std::size_t before = name.find(kBefore);
+  const std::string_view rest = name.substr(before == name.npos ? name.find("nccl") : before + kBefore.size());
+  return std::string(rest.substr(0, rest.find_first_of("_(")));
+}
+
+std::int64_t total_of(const std::vector<NamedTimes>& rows) {
+  std::int64_t sum = 0;
+  for (const NamedTimes& row : rows)
+    sum += row.time.total;
+  return sum;
+}
+
+template <class Event>
+std::vector<NamedTimes> by_name(const Trace& trace, const std::vector<Event>& events, bool (*takes)(const Event&)) {
+  Groups<std::int32_t> groups;
+  for (const Event& event : events)
+    if (takes(event)) groups.add(event.name, event.length());
+  return groups.rows<NamedTimes>([&](std::int32_t name, const Distribution& time) {
+    return NamedTimes{trace.names.name(name), time};
+  });
+}
+
+std::vector<CopyRow> copies_of(const Trace& trace) {
+  struct Bytes {
+    std::int64_t sum = 0, without = 0;
+  };
+  Groups<std::string> groups;
+  std::map<std::string, Bytes> bytes;
+  for (const GpuEvent& event : trace.gpu) {
+    if (event.work == GpuWork::kernel) continue;
+    const std::string direction = event.work == GpuWork::set ? "set" : direction_of(trace.names.name(event.name));
+    groups.add(direction, event.length());
+    Bytes& of = bytes[direction];
+    if (event.bytes >= 0)
+      of.sum += event.bytes;
+    else
+      ++of.without;
+  }
+  return groups.rows<CopyRow>([&](const std::string& direction, const Distribution& time) {
+    return CopyRow{direction, time, bytes[direction].sum, bytes[direction].without};
+  });
+}
+
+std::vector<CollectiveRow> collectives_of(const Trace& trace) {
+  Groups<std::string> groups;
+  for (const GpuEvent& event : trace.gpu)
+    if (is_communication(trace, event)) groups.add(collective_of(trace.names.name(event.name)), event.length());
+  return groups.rows<CollectiveRow>([](const std::string& name, const Distribution& time) {
+    return CollectiveRow{name, time};
+  });
+}
+
+ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole) {
+  ShareRow row{std::move(name), std::move(of), part.count, part.total, std::nullopt, true};
+  if (whole > 0) row.share = static_cast<double>(part.total) / static_cast<double>(whole);
+  return row;
+}
+
+Distribution time_of_call(const Profile& profile, std::string_view name) {
+  for (const NamedTimes& row : profile.calls)
+    if (row.name == name) return row.time;
+  return {};
+}
+
+/// Figure 3 of arXiv 2503.15252: calls by their exact names.
+std::vector<ShareRow> shares_of(const Profile& profile) {
+  Distribution to_device, collectives;
+  for (const CopyRow& row : profile.copies)
+    if (row.direction == "HtoD") to_device = row.time;
+  for (const CollectiveRow& row : profile.collectives) {
+    collectives.count += row.time.count;
+    collectives.total += row.time.total;
+  }
+  std::vector<ShareRow> rows = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns),
+                                share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns)};
+  for (const char* name : {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpyAsync"})
+    rows.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns));
+  // Kineto leaves this call out of every trace.
+  ShareRow destroy = share_row("cudaEventDestroy", "api", time_of_call(profile, "cudaEventDestroy"), profile.api_ns);
+  destroy.is_recorded = destroy.count > 0;
+  rows.push_back(destroy);
+  return rows;
+}
+
+std::int64_t num_steps(const Trace& trace) {
+  return std::count_if(trace.ranges.begin(), trace.ranges.end(), [&](const HostRange& range) {
+    return trace.names.name(range.name).starts_with("ProfilerStep#");
+  });
+}
+
+}  // namespace
+
+Profile profile_of(const Trace& trace, std::int64_t rank) {
+  Profile profile;
+  profile.rank = trace.rank.value_or(rank);
+  profile.num_steps = num_steps(trace);
+  profile.calls = by_name<ApiCall>(trace, trace.calls, [](const ApiCall&) { return true; });
+  profile.kernels =
+      by_name<GpuEvent>(trace, trace.gpu, [](const GpuEvent& event) { return event.work == GpuWork::kernel; });
+  profile.copies = copies_of(trace);
+  profile.collectives = collectives_of(trace);
+  profile.api_ns = total_of(profile.calls);
+  profile.kernel_ns = total_of(profile.kernels);
+  for (const CopyRow& row : profile.copies)
+    profile.copy_ns += row.time.total;
+  profile.shares = shares_of(profile);
+  const CallsByCorrelation calls(trace);
+  profile.gpus = gpu_times(trace);
+  profile.streams = stream_rows(trace, calls);
+  profile.delays = launch_delays(trace, calls);
+  profile.operators = operator_rows(trace, calls);
+  return profile;
+}
+
+}  // namespace multicard

@@ -1,0 +1,38 @@
+#pragma once
+/// \file The text of a trace file in memory.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace multicard {
+
+/// The JSON text of a trace, decompressed if the file is gzipped (several members in a row are one text), followed by
+/// kPadding bytes that a vectorised parser may read beyond its end.
+class TraceText {
+ public:
+  static constexpr std::size_t kPadding = 64;
+
+  /// \throws DataError where the file cannot be read, is not a whole gzip file, or is longer than a JSON parser of
+  /// 32-bit positions reads (4 GB)
+  static TraceText read(const std::string& path);
+
+  std::string_view text() const { return {bytes_.get(), size_}; }
+  /// Bytes that may be read, the padding included.
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  struct Free {
+    void operator()(char* bytes) const;
+  };
+
+  /// Keeps what is there. Pages that were never written take no memory.
+  void reserve(std::size_t bytes);
+  void decompress(const std::string& path, const TraceText& packed);
+
+  std::unique_ptr<char, Free> bytes_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace multicard

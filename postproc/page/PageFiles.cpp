@@ -1,0 +1,70 @@
+#include "postproc/page/PageFiles.hpp"
+
+#include <cerrno>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/OwnFiles.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// Written under another name and renamed: a reader never sees half a file.
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  PendingFile file(path.string());
+  std::ofstream stream(file.path(), std::ios::binary);
+  stream << text;
+  stream.close();
+  if (!stream)
+    throw DataError(fmt::format("cannot write '{}'", path.string()), system_error_text(errno),
+                    "Choose another folder with -o.");
+  file.commit();
+}
+
+/// The first names of a table's columns, which hold for every study.
+std::string first_columns(const std::string& table) {
+  const std::size_t second = table.find(',', table.find(',') + 1);
+  return table.substr(0, second);
+}
+
+/// As a table without a line used to be.
+bool is_blank(const std::string& path) {
+  return is_plain_file(path) && std::filesystem::file_size(path) == 0;
+}
+
+/// Whether the file that stands there is one of an earlier report.
+bool is_of_report(const std::filesystem::path& file, const PageFile& page) {
+  const std::string path = file.string(), ending = file.extension().string();
+  if (ending == ".csv") return content_says(path, first_columns(page.text), ",") || is_blank(path);
+  if (ending == ".json")
+    return content_says(path, "{", "\"multicard-summary\"") || content_says(path, "{", "\"multicard-trace\"");
+  if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
+  if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
+  // The producer in the metadata of PDFs: gnuplot, or the library that draws for it.
+  return content_says(path, "%PDF", "gnuplot") || content_says(path, "%PDF", "cairo");
+}
+
+/// \throws UsageError before anything is written
+void require_own(const std::filesystem::path& folder, const std::vector<PageFile>& pages) {
+  for (const PageFile& page : pages) {
+    const std::filesystem::path path = folder / page.name;
+    if (!is_taken(path.string()) || !is_taken(end_of_links(path.string())) || is_of_report(path, page)) continue;
+    throw UsageError(fmt::format("{} was not written by multicard-post", path.string()), "the report would replace it",
+                     "Name another folder with -o, or move it away.");
+  }
+}
+
+}  // namespace
+
+void write_pages(const std::filesystem::path& folder, const std::vector<PageFile>& pages) {
+  // All files are checked before the first is written, so that a refusal leaves the folder as it was.
+  require_own(folder, pages);
+  for (const PageFile& page : pages)
+    write_text(folder / page.name, page.text);
+}
+
+}  // namespace multicard::post

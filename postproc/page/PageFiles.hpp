@@ -1,0 +1,18 @@
+#pragma once
+/// \file The files of a report, in a folder that may hold other files.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace multicard::post {
+
+struct PageFile {
+  std::string name, text;
+};
+
+/// Writes the files, each so that a reader never sees half of it. They replace those of an earlier report.
+/// \throws UsageError, before anything is written, where another file has one of the names
+void write_pages(const std::filesystem::path& folder, const std::vector<PageFile>& pages);
+
+}  // namespace multicard::post

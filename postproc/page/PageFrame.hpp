@@ -1,0 +1,20 @@
+#pragma once
+/// \file What every page has: title, contents, style and script. One file, no network.
+
+#include <string>
+#include <vector>
+
+namespace multicard::post {
+
+/// A section of a page.
+struct PagePart {
+  std::string id;  ///< what links name
+  std::string heading;
+  std::string html;  ///< all other text is escaped here
+};
+
+/// \param meta a line below the title: what the page was made from, and by what
+std::string html_page(const std::string& title, const std::string& meta, const std::vector<std::string>& warnings,
+                      const std::vector<PagePart>& parts);
+
+}  // namespace multicard::post
