@@ -65,6 +65,7 @@ bool is_even(const JinjaValue& value) {
 template <auto has_case>
 bool case_test(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("a test", {});
+  runtime.spend(8 * value.weight());  // two changes of case, one character after the other
   return has_case(runtime.text_of(value));
 }
 

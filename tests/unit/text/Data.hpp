@@ -1,7 +1,6 @@
 #pragma once
 /// \file The files in tests/data/tokenizers.
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,14 +10,14 @@
 #include <unistd.h>
 
 #include "io/Bytes.hpp"
+#include "support/test_world.hpp"
 #include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 
 /// The file or folder of a name in the README there.
 inline std::string token_data(const std::string& name) {
-  const std::string data = std::string(std::getenv("MULTICARD_SOURCE")) + "/tests/data/";
-  return data + (name == "tinystories" ? "models/tinystories-656K" : "tokenizers/" + name);
+  return test::source_path("tests/data/" + (name == "tinystories" ? "models/tinystories-656K" : "tokenizers/" + name));
 }
 
 inline nlohmann::json read_oracle(const std::string& name) {
