@@ -134,6 +134,7 @@ std::string traces_json(const std::vector<TracedRank>& ranks) {
 std::string write_trace_report(const std::vector<TracedRank>& ranks, const std::string& folder) {
   const std::vector<ProfileTable> tables = profile_tables(profiles_of(ranks), 0);
   std::vector<PageFile> pages;
+  pages.reserve(tables.size() + 2);
   for (const ProfileTable& table : tables)
     pages.push_back({table.id + ".csv", table.csv});
   pages.push_back({"trace.json", json_text(json_of(ranks, tables), 2) + "\n"});

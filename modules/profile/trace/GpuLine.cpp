@@ -74,6 +74,7 @@ bool is_communication(const Trace& trace, const GpuEvent& event) {
 
 std::vector<GpuTime> gpu_times(const Trace& trace) {
   std::vector<std::int64_t> devices;
+  devices.reserve(trace.streams.size());
   for (const TraceStream& stream : trace.streams)
     devices.push_back(stream.device);
   std::sort(devices.begin(), devices.end());

@@ -91,6 +91,7 @@ std::vector<OperatorRow> operator_rows(const Trace& trace, const CallsByCorrelat
     ++of.gpu_count;
   }
   std::vector<OperatorRow> rows;
+  rows.reserve(sums.size());
   for (auto& [name, of] : sums)
     rows.push_back(
         {trace.names.name(name), distribution_of(std::move(of.durations)), of.self_ns, of.gpu_ns, of.gpu_count});

@@ -2,9 +2,9 @@
 /// \file The events of a Kineto trace that the tables of profiles are made from.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "profile/NameTable.hpp"
@@ -39,7 +39,10 @@ struct HostRange : Span {
 /// A stream of a GPU as the trace numbers it.
 struct TraceStream {
   std::int64_t device = 0, stream = 0;
-  auto operator<=>(const TraceStream&) const = default;
+  bool operator==(const TraceStream&) const = default;
+  bool operator<(const TraceStream& other) const {
+    return std::tie(device, stream) < std::tie(other.device, other.stream);
+  }
 };
 
 /// What one process recorded, times in whole nanoseconds.

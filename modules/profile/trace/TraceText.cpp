@@ -46,7 +46,7 @@ void TraceText::reserve(std::size_t bytes) {
   if (bytes + kPadding <= capacity_) return;
   void* larger = std::realloc(bytes_.get(), bytes + kPadding);
   if (!larger) throw std::bad_alloc();
-  bytes_.release();  // realloc() has freed or moved it
+  static_cast<void>(bytes_.release());  // realloc() has freed or moved it
   bytes_.reset(static_cast<char*>(larger));
   capacity_ = bytes + kPadding;
 }
