@@ -1,5 +1,7 @@
 #include "postproc/page/Page.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/Text.hpp"

@@ -192,6 +192,7 @@ std::vector<std::string> fairness_sentences(const Study& study) {
       continue;
     }
     std::vector<std::string> parts;
+    parts.reserve(methods.size());
     for (const auto& [value, of_value] : methods)
       parts.push_back(fmt::format("{} for {}", value.empty() ? "not set" : value, join(of_value, ", ")));
     out.push_back(fmt::format("Warning: not equal, so not a fair comparison: {} is {}.", name, join(parts, "; ")));

@@ -173,6 +173,7 @@ TEST(MethodFigures, ThereIsOneOfEachKindOfNumber) {
   const std::vector<Figure> figures = plan_figures(small_study());
 
   std::vector<std::string> ids;
+  ids.reserve(figures.size());
   for (const Figure& figure : figures)
     ids.push_back(figure.id);
   for (const char* id : {"methods-time", "methods-rate", "methods-memory", "methods-bus", "methods-loss",
