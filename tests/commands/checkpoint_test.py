@@ -89,7 +89,7 @@ class CheckpointTest(CommandTest):
 
 
 class Kill(CheckpointTest):
-    KILLS = 30
+    KILLS = 30 if os.environ.get("MULTICARD_TEST_FULL") == "1" else 15
     STEPS = 400
 
     def life(self, arguments, dice):
@@ -113,7 +113,7 @@ class Kill(CheckpointTest):
             require_whole(checkpoint)
         self.assertGreaterEqual(self.newest(), before)
 
-    def test_thirty_kills_cost_nothing(self):
+    def test_kills_cost_nothing(self):
         self.prepare(train=24)
         arguments = ("run", self.deck, "run.deterministic=true", "run.steps=%d" % self.STEPS, "run.global_batch=4",
                      "run.ema_decay=0.9", "evaluate.every_epochs=20", "run.log_every=1000")

@@ -80,6 +80,7 @@ std::vector<GpuTime> gpu_times(const Trace& trace) {
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   std::vector<GpuTime> times;
+  times.reserve(devices.size());
   for (const std::int64_t device : devices)
     times.push_back(gpu_time(trace, device));
   return times;
