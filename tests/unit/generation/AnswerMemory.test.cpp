@@ -40,6 +40,7 @@ class AnswerMemoryTest : public testing::Test {
     network.prepare_positions(config_.max_positions);
     const AnswerMemory memory(network);
     const std::int64_t predicted = memory.peak(lengths, max_new), peak = measured_peak(network, lengths, max_new);
+    SCOPED_TRACE(testing::Message() << lengths.size() << " answers in " << type);
     EXPECT_GE(predicted, peak);
     // The moments when a layer moves to more room and when a pass holds most need not be the same.
     constexpr double kOneLayer = 32e3;
