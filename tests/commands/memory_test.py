@@ -220,7 +220,8 @@ class Choices(Memory):
         # Weights, gradients and moments of 56 ranks more, of 7 layers with 2432 inputs and outputs together.
         weights = 56 * 2432 * 16
         self.assertGreater(wide[0] - plain, weights)
-        self.assertLess(wide[0] - plain, 1.6 * weights)  # and what is multiplied by both matrices
+        # And what is multiplied by both matrices, with these in float32 where a CPU does not multiply bfloat16.
+        self.assertLess(wide[0] - plain, 1.6 * weights + 56 * 2432 * 4)
         norm = self.what_fits("method.modules_to_save=[model.layers.1.input_layernorm]") - plain
         self.assertAlmostEqual(norm, 128 * 16, delta=5e3)  # as exact as what is printed
         self.expect(2, run(1, "run", self.deck, "--what-fits", "method.rank_pattern={q_prj: 4}"), "matches no layer")
