@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,15 @@ struct OfRank {
 };
 
 constexpr Outputs kPrograms = kCsv | kJson, kPeople = kPage | kTerminal;
+
+/// NaN for what is not known.
+template <class T>
+double as_double(const T& value) {
+  return static_cast<double>(value);
+}
+double as_double(const std::optional<std::int64_t>& value) {
+  return value ? static_cast<double>(*value) : std::nan("");
+}
 
 /// "12.34 ms", in the largest unit of which it has one.
 std::string time_text(double ns) {
@@ -88,7 +98,7 @@ class TableColumns {
     columns_.emplace_back(
         name, kPeople,
         [get](const Ranked& of) {
-          const auto ns = static_cast<double>(std::invoke(get, of.row));
+          const double ns = as_double(std::invoke(get, of.row));
           return Value(HtmlCell(time_text(ns), ns));
         },
         label);
@@ -171,15 +181,15 @@ TableColumns<GpuTime> gpu_columns() {
   return columns;
 }
 
-double or_unknown(bool is_known, std::int64_t value) {
-  return is_known ? static_cast<double>(value) : std::nan("");
+std::optional<std::int64_t> if_recorded(const ShareRow& row, std::int64_t value) {
+  return row.is_recorded ? std::optional(value) : std::nullopt;
 }
 
 TableColumns<ShareRow> share_columns() {
   TableColumns<ShareRow> columns("name", "figure", &ShareRow::name);
   columns.text("of", "of", &ShareRow::of)
-      .count("count", "count", [](const ShareRow& row) { return or_unknown(row.is_recorded, row.count); })
-      .time("total", "total", [](const ShareRow& row) { return or_unknown(row.is_recorded, row.ns); })
+      .count("count", "count", [](const ShareRow& row) { return if_recorded(row, row.count); })
+      .time("total", "total", [](const ShareRow& row) { return if_recorded(row, row.ns); })
       .percent("share", "share",
                [](const ShareRow& row) { return row.is_recorded ? row.share.value_or(std::nan("")) : std::nan(""); });
   return columns;
