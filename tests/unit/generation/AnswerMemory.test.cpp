@@ -12,6 +12,7 @@ namespace {
 
 std::vector<std::vector<std::int64_t>> prompts_of(const std::vector<std::int64_t>& lengths) {
   std::vector<std::vector<std::int64_t>> prompts;
+  prompts.reserve(lengths.size());
   for (const std::int64_t length : lengths)
     prompts.emplace_back(static_cast<std::size_t>(length), 7);
   return prompts;
