@@ -350,7 +350,7 @@ TEST(CheckpointStore, NamesWhatIsWrongWithADamagedOne) {
     std::ofstream(newest + "/" + file) << bytes;
     const std::string sum = read_file(newest + "/COMPLETE");
     if (fix_sum) write_file(newest + "/COMPLETE", sha256(bytes) + "\n");
-    const std::string message = message_of([&] {
+    std::string message = message_of([&] {
       CheckpointStore::read_state(newest);
       CheckpointStore::verify(newest);
     });
