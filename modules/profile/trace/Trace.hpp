@@ -56,7 +56,6 @@ struct Trace {
   std::int32_t num_threads = 0;
   std::int64_t num_events = 0;  ///< of every kind, those that are not read included
   std::optional<std::int64_t> rank, world_size;
-  std::vector<std::string> devices;  ///< names of the GPUs, in the order of deviceProperties
   std::vector<std::string> notices;  ///< what the file holds that no table can show
 };
 

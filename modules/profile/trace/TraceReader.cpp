@@ -70,8 +70,6 @@ class Reader {
       read_events(value.get_array());
     else if (key == "distributedInfo")
       read_distributed(value.get_object());
-    else if (key == "deviceProperties")
-      read_devices(value.get_array());
   }
 
   void read_distributed(ondemand::object info) {
@@ -83,12 +81,6 @@ class Reader {
       else if (key == "world_size" && field.value().get_int64().get(number) == simdjson::SUCCESS)
         trace_.world_size = number;
     }
-  }
-
-  void read_devices(ondemand::array devices) {
-    for (ondemand::object device : devices)
-      for (auto field : device)
-        if (field.key() == "name") trace_.devices.emplace_back(std::string_view(field.value().get_string()));
   }
 
   void read_events(ondemand::array events) {

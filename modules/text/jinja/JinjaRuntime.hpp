@@ -91,7 +91,7 @@ class JinjaRuntime {
   JinjaScopes scopes_;
   std::deque<JinjaNamespace> namespaces_;
   std::deque<JinjaLoop> loops_;
-  const std::size_t *loop_symbol_, *caller_symbol_, *body_symbol_;  ///< null: there is no statement that sets it
+  const std::size_t *loop_symbol_, *caller_symbol_, *body_symbol_;  ///< null: no statement sets it
 
   JinjaOutput output_;
   int num_captures_ = 0;  ///< around what is written now: it does not go to the text directly
