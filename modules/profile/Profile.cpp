@@ -3,20 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/Quantiles.hpp"
+
 namespace multicard {
-
-namespace {
-
-/// Of sorted values, as percentile() of base/Quantiles.hpp, which takes doubles.
-double sorted_percentile(const std::vector<std::int64_t>& values, double p) {
-  const double position = p * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  const auto step = static_cast<double>(values[above] - values[below]);
-  return static_cast<double>(values[below]) + (position - static_cast<double>(below)) * step;
-}
-
-}  // namespace
 
 Distribution distribution_of(std::vector<std::int64_t> values) {
   if (values.empty()) return {};
