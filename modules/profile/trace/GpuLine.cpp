@@ -1,6 +1,7 @@
 #include "profile/trace/GpuLine.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -16,38 +17,23 @@ bool launches_one_kernel(std::string_view name) {
          name.starts_with("cuLaunchKernel") || name.starts_with("cuLaunchCooperativeKernel");
 }
 
-GpuTime gpu_time(const Trace& trace, std::int64_t device) {
+/// Spans of the events of one GPU.
+struct GpuSpans {
   std::vector<Span> all, compute, communication, memory;
-  for (const GpuEvent& event : trace.gpu) {
-    if (trace.streams[static_cast<std::size_t>(event.stream)].device != device) continue;
-    all.push_back(event);
-    (event.work != GpuWork::kernel    ? memory
-     : is_communication(trace, event) ? communication
-                                      : compute)
-        .push_back(event);
-  }
+};
+
+GpuTime gpu_time(std::int64_t device, GpuSpans spans) {
   GpuTime time;
   time.device = device;
-  const std::vector<Span> busy = united(std::move(all)), computing = united(std::move(compute)),
-                          communicating = united(std::move(communication));
+  const std::vector<Span> busy = united(std::move(spans.all)), computing = united(std::move(spans.compute)),
+                          communicating = united(std::move(spans.communication));
   time.span = busy.back().end - busy.front().begin;
   time.busy = total_length(busy);
   time.compute = total_length(computing);
   time.communication = total_length(communicating);
-  time.memory = total_length(united(std::move(memory)));
+  time.memory = total_length(united(std::move(spans.memory)));
   time.overlap = common_length(communicating, computing);
   return time;
-}
-
-/// The events of each stream in the order of their start.
-std::map<TraceStream, std::vector<const GpuEvent*>> by_stream(const Trace& trace) {
-  std::map<TraceStream, std::vector<const GpuEvent*>> streams;
-  for (const GpuEvent& event : trace.gpu)
-    streams[trace.streams[static_cast<std::size_t>(event.stream)]].push_back(&event);
-  for (auto& [stream, events] : streams)
-    std::stable_sort(events.begin(), events.end(),
-                     [](const GpuEvent* a, const GpuEvent* b) { return a->begin < b->begin; });
-  return streams;
 }
 
 }  // namespace
@@ -72,23 +58,38 @@ bool is_communication(const Trace& trace, const GpuEvent& event) {
   return event.work == GpuWork::kernel && trace.names.name(event.name).find("nccl") != std::string::npos;
 }
 
-std::vector<GpuTime> gpu_times(const Trace& trace) {
-  std::vector<std::int64_t> devices;
-  devices.reserve(trace.streams.size());
-  for (const TraceStream& stream : trace.streams)
-    devices.push_back(stream.device);
-  std::sort(devices.begin(), devices.end());
-  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+GpuLines gpu_lines(const Trace& trace) {
+  GpuLines streams;
+  for (const GpuEvent& event : trace.gpu)
+    streams[trace.streams[static_cast<std::size_t>(event.stream)]].push_back(&event);
+  for (auto& [stream, events] : streams)
+    std::stable_sort(events.begin(), events.end(),
+                     [](const GpuEvent* a, const GpuEvent* b) { return a->begin < b->begin; });
+  return streams;
+}
+
+std::vector<GpuTime> gpu_times(const Trace& trace, const GpuLines& lines) {
+  std::map<std::int64_t, GpuSpans> gpus;
+  for (const auto& [stream, events] : lines) {
+    GpuSpans& spans = gpus[stream.device];
+    for (const GpuEvent* event : events) {
+      spans.all.push_back(*event);
+      (event->work != GpuWork::kernel    ? spans.memory
+       : is_communication(trace, *event) ? spans.communication
+                                         : spans.compute)
+          .push_back(*event);
+    }
+  }
   std::vector<GpuTime> times;
-  times.reserve(devices.size());
-  for (const std::int64_t device : devices)
-    times.push_back(gpu_time(trace, device));
+  times.reserve(gpus.size());
+  for (auto& [device, spans] : gpus)
+    times.push_back(gpu_time(device, std::move(spans)));
   return times;
 }
 
-std::vector<StreamRow> stream_rows(const Trace& trace, const CallsByCorrelation& calls) {
+std::vector<StreamRow> stream_rows(const GpuLines& lines, const CallsByCorrelation& calls) {
   std::vector<StreamRow> rows;
-  for (const auto& [stream, events] : by_stream(trace)) {
+  for (const auto& [stream, events] : lines) {
     StreamRow row;
     row.device = stream.device;
     row.stream = stream.stream;
@@ -116,11 +117,11 @@ std::vector<StreamRow> stream_rows(const Trace& trace, const CallsByCorrelation&
   return rows;
 }
 
-LaunchDelays launch_delays(const Trace& trace, const CallsByCorrelation& calls) {
+LaunchDelays launch_delays(const Trace& trace, const GpuLines& lines, const CallsByCorrelation& calls) {
   LaunchDelays delays;
   std::vector<std::int64_t> from_start, from_end, queue;
-  for (const auto& [stream, events] : by_stream(trace)) {
-    std::int64_t end = events.front()->begin;
+  for (const auto& [stream, events] : lines) {
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();  // of the work before
     for (const GpuEvent* event : events) {
       const std::int64_t before = std::exchange(end, std::max(end, event->end));
       if (event->work != GpuWork::kernel) continue;
@@ -132,7 +133,7 @@ LaunchDelays launch_delays(const Trace& trace, const CallsByCorrelation& calls) 
       if (!launches_one_kernel(trace.names.name(call->name))) continue;
       from_start.push_back(event->begin - call->begin);
       from_end.push_back(event->begin - call->end);
-      queue.push_back(event->begin - std::max(call->end, event == events.front() ? call->end : before));
+      queue.push_back(event->begin - std::max(call->end, before));
     }
   }
   delays.from_start = distribution_of(std::move(from_start));

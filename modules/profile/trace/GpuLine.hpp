@@ -2,6 +2,7 @@
 /// \file What a trace says of the GPUs' time lines.
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -28,12 +29,16 @@ class CallsByCorrelation {
 /// Kernels of NCCL are known by their names.
 bool is_communication(const Trace& trace, const GpuEvent& event);
 
+/// The events of each stream in the order of their start.
+using GpuLines = std::map<TraceStream, std::vector<const GpuEvent*>>;
+GpuLines gpu_lines(const Trace& trace);
+
 /// One for each GPU with work in the trace, by its number.
-std::vector<GpuTime> gpu_times(const Trace& trace);
+std::vector<GpuTime> gpu_times(const Trace& trace, const GpuLines& lines);
 
 /// One for each stream, by device and stream.
-std::vector<StreamRow> stream_rows(const Trace& trace, const CallsByCorrelation& calls);
+std::vector<StreamRow> stream_rows(const GpuLines& lines, const CallsByCorrelation& calls);
 
-LaunchDelays launch_delays(const Trace& trace, const CallsByCorrelation& calls);
+LaunchDelays launch_delays(const Trace& trace, const GpuLines& lines, const CallsByCorrelation& calls);
 
 }  // namespace multicard

@@ -150,9 +150,10 @@ Profile profile_of(const Trace& trace, std::int64_t rank) {
     profile.copy_ns += row.time.total;
   profile.shares = shares_of(profile);
   const CallsByCorrelation calls(trace);
-  profile.gpus = gpu_times(trace);
-  profile.streams = stream_rows(trace, calls);
-  profile.delays = launch_delays(trace, calls);
+  const GpuLines lines = gpu_lines(trace);
+  profile.gpus = gpu_times(trace, lines);
+  profile.streams = stream_rows(lines, calls);
+  profile.delays = launch_delays(trace, lines, calls);
   profile.operators = operator_rows(trace, calls);
   return profile;
 }
