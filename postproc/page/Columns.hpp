@@ -139,6 +139,15 @@ std::vector<HtmlCell> cells_in(Outputs output, const Columns<Row>& columns, cons
   return out;
 }
 
+/// The same cells as text.
+template <class Row>
+std::vector<std::string> texts_in(Outputs output, const Columns<Row>& columns, const Row& row) {
+  std::vector<std::string> out;
+  for (HtmlCell& cell : cells_in(output, columns, row))
+    out.push_back(std::move(cell.text));
+  return out;
+}
+
 /// A table of the page. `rows` is a range of Row.
 template <class Row, class Rows>
 HtmlTable html_table(std::string id, std::string caption, const Columns<Row>& columns, Rows&& rows) {

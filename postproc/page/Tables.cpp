@@ -82,14 +82,6 @@ std::string changes_of(const Study& study, std::optional<std::size_t> columns) {
   return out;
 }
 
-/// The same cells as text.
-TextTable::Row texts_of(const std::vector<HtmlCell>& cells) {
-  TextTable::Row out;
-  for (const HtmlCell& cell : cells)
-    out.push_back(cell.text);
-  return out;
-}
-
 /// On a narrow terminal speedup and efficiency have no intervals, and the columns that matter least go first.
 TextTable cells_of(const Study& study) {
   const Columns<Cell> columns = cell_columns(study);
@@ -99,8 +91,8 @@ TextTable cells_of(const Study& study) {
     Cell without_intervals = cell;
     without_intervals.speedup.interval.reset();
     without_intervals.efficiency.interval.reset();
-    table.rows.push_back(texts_of(cells_in(kTerminal, columns, cell)));
-    table.short_rows.push_back(texts_of(cells_in(kTerminal, columns, without_intervals)));
+    table.rows.push_back(texts_in(kTerminal, columns, cell));
+    table.short_rows.push_back(texts_in(kTerminal, columns, without_intervals));
   }
   for (const char* name : {"data wait", "exposed", "repeats", "efficiency"}) {
     const auto found = std::ranges::find(head, name);

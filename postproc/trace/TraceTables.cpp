@@ -30,7 +30,7 @@ double as_double(const T& value) {
   return static_cast<double>(value);
 }
 double as_double(const std::optional<std::int64_t>& value) {
-  return value ? static_cast<double>(*value) : std::nan("");
+  return value ? static_cast<double>(*value) : kNone;
 }
 
 /// "12.34 ms", in the largest unit of which it has one.
@@ -70,10 +70,6 @@ class TableColumns {
     add_rank();
   }
 
-  template <class Get>
-  TableColumns& text(const char* name, const char* label, Get get) {
-    return number(name, label, get);
-  }
   template <class Get>
   TableColumns& count(const char* name, const char* label, Get get) {
     return number(name, label, get, Format::count);
@@ -126,14 +122,6 @@ class TableColumns {
   Columns<Ranked> columns_;
 };
 
-std::vector<std::string> texts_of(const std::vector<HtmlCell>& cells) {
-  std::vector<std::string> out;
-  out.reserve(cells.size());
-  for (const HtmlCell& cell : cells)
-    out.push_back(cell.text);
-  return out;
-}
-
 /// `rows_of(profile)` are the table's rows of one rank.
 template <class Row, class RowsOf>
 ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, std::string id, std::string heading,
@@ -153,7 +141,7 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
       csv.add(csv_row(columns, ranked));
       out.json.push_back(json_row(columns, ranked));
       if (number < kMostRowsOfAPage) out.page.rows.push_back(cells_in(kPage, columns, ranked));
-      if (number < most) out.text.push_back(texts_of(cells_in(kTerminal, columns, ranked)));
+      if (number < most) out.text.push_back(texts_in(kTerminal, columns, ranked));
       ++number;
     }
   }
@@ -163,7 +151,7 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
 }
 
 double ratio(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : std::nan("");
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : kNone;
 }
 
 TableColumns<GpuTime> gpu_columns() {
@@ -187,11 +175,11 @@ std::optional<std::int64_t> if_recorded(const ShareRow& row, std::int64_t value)
 
 TableColumns<ShareRow> share_columns() {
   TableColumns<ShareRow> columns("name", "figure", &ShareRow::name);
-  columns.text("of", "of", &ShareRow::of)
+  columns.number("of", "of", &ShareRow::of)
       .count("count", "count", [](const ShareRow& row) { return if_recorded(row, row.count); })
       .time("total", "total", [](const ShareRow& row) { return if_recorded(row, row.ns); })
       .percent("share", "share",
-               [](const ShareRow& row) { return row.is_recorded ? row.share.value_or(std::nan("")) : std::nan(""); });
+               [](const ShareRow& row) { return row.is_recorded ? row.share.value_or(kNone) : kNone; });
   return columns;
 }
 
@@ -219,7 +207,7 @@ TableColumns<SharedTimes> times_columns() {
 TableColumns<CopyRow> copy_columns() {
   TableColumns<CopyRow> columns("direction", "direction", &CopyRow::direction);
   columns.bytes("bytes", "bytes", &CopyRow::bytes)
-      .number("gigabytes_per_s", "GB/s", [](const CopyRow& row) { return row.bandwidth().value_or(std::nan("")); })
+      .number("gigabytes_per_s", "GB/s", [](const CopyRow& row) { return row.bandwidth().value_or(kNone); })
       .distribution();
   return columns;
 }
