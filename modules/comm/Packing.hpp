@@ -37,14 +37,14 @@ class Packer {
     for (const std::string& text : texts)
       (*this)(text);
   }
-  template <class T>
-  void operator()(const std::map<std::string, T>& values) {
+  template <class Key, class T>
+  void operator()(const std::map<Key, T>& values) {
     entries(values, *this);
   }
   /// Values with members that `pack_value` packs.
   /// @{
-  template <class T, class Pack>
-  void entries(const std::map<std::string, T>& values, Pack&& pack_value) {
+  template <class Key, class T, class Pack>
+  void entries(const std::map<Key, T>& values, Pack&& pack_value) {
     (*this)(values.size());
     for (const auto& [name, value] : values) {
       (*this)(name);
@@ -90,19 +90,19 @@ class Unpacker {
     for (std::size_t left = count(); left > 0; --left)
       (*this)(texts.emplace_back());
   }
-  template <class T>
-  void operator()(std::map<std::string, T>& values) {
+  template <class Key, class T>
+  void operator()(std::map<Key, T>& values) {
     entries(values, *this);
   }
   /// Values with members that `take_value` takes.
   /// @{
-  template <class T, class Take>
-  void entries(std::map<std::string, T>& values, Take&& take_value) {
+  template <class Key, class T, class Take>
+  void entries(std::map<Key, T>& values, Take&& take_value) {
     values.clear();
     for (std::size_t left = count(); left > 0; --left) {
-      std::string name;
-      (*this)(name);
-      take_value(values[name]);
+      Key key;
+      (*this)(key);
+      take_value(values[key]);
     }
   }
   template <class T, class Take>

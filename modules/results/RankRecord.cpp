@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kRank = "rank";
-constexpr const char* kName = "name";
 
 /// Steps beyond the end of `values` are those in which the rank took no part.
 template <class T>
@@ -49,16 +48,6 @@ void add(Merge /*merge*/, std::vector<double>& values, const std::vector<double>
   for (std::size_t i = 0; i < since.size(); ++i)
     if (!std::isnan(since[i])) values[i] = std::isnan(values[i]) ? since[i] : values[i] + since[i];
 }
-void add(RankTable& table, const RankTable& since) {
-  for (const auto& [column, merge] : since.rules)
-    table.rules[column] = merge;
-  for (const auto& [name, row] : since.rows)
-    for (const auto& [column, value] : row) {
-      const auto [known, is_new] = table.rows[name].emplace(column, value);
-      if (is_new) continue;
-      known->second = table.rules[column] == Merge::largest ? std::max(known->second, value) : known->second + value;
-    }
-}
 /// @}
 
 /// Calls `visit` with every member of a record, in one order for writing and reading.
@@ -70,12 +59,27 @@ void visit_members(Record& record, Visit&& visit) {
   visit(record.samples);
   for_each_group([&](auto /*group*/, auto& columns) { visit(columns); }, record);
   visit.entries(record.tables, [&](auto& table) {
+    visit(table.keys);
     visit(table.rules);
     visit.entries(table.rows, [&](auto& row) { visit(row); });
   });
 }
 
 }  // namespace
+
+void add_part(RankTable& table, const RankTable& since) {
+  table.keys = since.keys;
+  for (const auto& [column, merge] : since.rules)
+    table.rules[column] = merge;
+  for (const auto& [key, row] : since.rows) {
+    auto& whole = table.rows[key];  // also of a row that has its key alone
+    for (const auto& [column, value] : row) {
+      const auto [known, is_new] = whole.emplace(column, value);
+      if (is_new) continue;
+      known->second = table.rules[column] == Merge::largest ? std::max(known->second, value) : known->second + value;
+    }
+  }
+}
 
 RankRecord tail_of(const RankRecord& record, std::size_t first_step) {
   RankRecord piece;
@@ -139,13 +143,14 @@ void continue_record(RankRecord& record, const RankRecord& since, std::size_t be
   };
   for_each_group(merge, record, since);
   for (const auto& [path, table] : since.tables)
-    add(record.tables[path], table);
+    add_part(record.tables[path], table);
 }
 
 std::map<std::string, CommunicationTotals> totals_since(std::map<std::string, CommunicationTotals> now,
                                                         const std::map<std::string, CommunicationTotals>& before) {
-  for (const auto& [kind, totals] : before) {
-    CommunicationTotals& left = now[kind];
+  for (const auto& kind : before) {
+    const CommunicationTotals& totals = kind.second;
+    CommunicationTotals& left = now[kind.first];
     for_each_column<CommunicationTotals>([&](const auto& column) { left.*column.place -= totals.*column.place; });
   }
   return now;
@@ -168,17 +173,20 @@ RankRecord record_from_bytes(std::string_view bytes) {
 Table table_of_ranks(const std::map<int, RankTable>& tables) {
   Table all;
   // The columns of all ranks together: a rank that never met a kernel or a call has no value for it, which is NaN here.
-  for (const auto& [rank, table] : tables)
+  all.integers[kRank];
+  for (const auto& [rank, table] : tables) {
     for (const auto& [column, merge] : table.rules)
       all.merge[column] = merge;
-  all.integers[kRank];
-  all.text[kName];
+    for (const std::string& key : table.keys)
+      all.text[key];
+  }
   for (const auto& [column, merge] : all.merge)
     all.reals[column];
   for (const auto& [rank, table] : tables)
-    for (const auto& [name, row] : table.rows) {
+    for (const auto& [key, row] : table.rows) {
       all.integers[kRank].push_back(rank);
-      all.text[kName].push_back(name);
+      for (std::size_t i = 0; i < table.keys.size(); ++i)
+        all.text[table.keys[i]].push_back(key[i]);
       for (auto& [column, values] : all.reals) {
         const auto found = row.find(column);
         values.push_back(found == row.end() ? kUnknown : found->second);
@@ -188,17 +196,22 @@ Table table_of_ranks(const std::map<int, RankTable>& tables) {
 }
 
 bool is_of_ranks(const Table& table) {
-  return !table.merge.empty() && table.integers.contains(kRank) && table.text.contains(kName);
+  return !table.merge.empty() && table.integers.contains(kRank) && !table.text.empty();
 }
 
 std::map<int, RankTable> tables_by_rank(const Table& table) {
   std::map<int, RankTable> tables;
   const std::vector<std::int64_t>& ranks = table.integers.at(kRank);
-  const std::vector<std::string>& names = table.text.at(kName);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     RankTable& of_rank = tables[static_cast<int>(ranks[i])];
     of_rank.rules = table.merge;
-    auto& row = of_rank.rows[names.at(i)];
+    of_rank.keys.clear();
+    RankTable::Key key;
+    for (const auto& [column, values] : table.text) {
+      of_rank.keys.push_back(column);
+      key.push_back(values.at(i));
+    }
+    auto& row = of_rank.rows[key];
     // NaN is the absence that table_of_ranks() wrote: reading gives back the rows that were recorded.
     for (const auto& [column, values] : table.reals)
       if (!std::isnan(values.at(i))) row[column] = values.at(i);

@@ -25,13 +25,19 @@ constexpr auto columns_of(const CommunicationTotals* /*row*/) {
                     column("seconds_exposed", &Row::seconds_exposed));
 }
 
-/// A table of one rank whose rows have names: what it counted of each kernel, or of each call.
+/// A table of one rank whose rows have names: what it counted of each kernel, or of each operator in each phase.
 struct RankTable {
-  std::map<std::string, Merge> rules;                         ///< of each column: total or largest
-  std::map<std::string, std::map<std::string, double>> rows;  ///< by name: the value of each column
+  using Key = std::vector<std::string>;
+
+  std::vector<std::string> keys{"name"};              ///< the columns that name a row, in alphabetical order
+  std::map<std::string, Merge> rules;                 ///< of each other column: total or largest
+  std::map<Key, std::map<std::string, double>> rows;  ///< by the values of `keys`: that of each other column
 
   bool operator==(const RankTable&) const = default;
 };
+
+/// Adds what a later part of a run has recorded, by the rule of each column.
+void add_part(RankTable& table, const RankTable& since);
 
 /// Everything one rank knows about one run. Per-step vectors have one element for each of `steps`.
 struct RankRecord {

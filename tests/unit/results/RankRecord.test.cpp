@@ -18,7 +18,7 @@ using test::world;
 RankTable kernels(double calls, double longest) {
   RankTable table;
   table.rules = {{"calls", Merge::total}, {"longest_s", Merge::largest}};
-  table.rows["gemm"] = {{"calls", calls}, {"longest_s", longest}};
+  table.rows[{"gemm"}] = {{"calls", calls}, {"longest_s", longest}};
   return table;
 }
 
@@ -36,11 +36,11 @@ TEST(RankRecord, TablesOfTwoPartsAreMergedByTheRulesOfTheirColumns) {
   RankRecord record = test::example_record(0), since = record;
   record.tables["profile/calls"] = kernels(3, 0.5);
   since.tables["profile/calls"] = kernels(4, 0.25);
-  since.tables["profile/calls"].rows["copy"] = {{"calls", 1}};
+  since.tables["profile/calls"].rows[{"copy"}] = {{"calls", 1}};
   continue_record(record, since, record.steps.size());
   const RankTable& merged = record.tables.at("profile/calls");
-  EXPECT_EQ(merged.rows.at("gemm"), (std::map<std::string, double>{{"calls", 7}, {"longest_s", 0.5}}));
-  EXPECT_EQ(merged.rows.at("copy"), (std::map<std::string, double>{{"calls", 1}}));
+  EXPECT_EQ(merged.rows.at({"gemm"}), (std::map<std::string, double>{{"calls", 7}, {"longest_s", 0.5}}));
+  EXPECT_EQ(merged.rows.at({"copy"}), (std::map<std::string, double>{{"calls", 1}}));
 }
 
 // A table of each rank needs no more than its entry in the record: file, reader and tables by rank know its rules.
@@ -49,7 +49,7 @@ TEST(RankRecord, TablesOfRanksComeBackFromAResultsFile) {
   const std::string path = scratch / "results.h5";
   RankRecord record = test::example_record(world().rank());
   if (world().rank() != 1) record.tables["profile/calls"] = kernels(10 + world().rank(), 0.5);
-  if (world().is_root()) record.tables["profile/calls"].rows["copy"] = {{"calls", 1}};
+  if (world().is_root()) record.tables["profile/calls"].rows[{"copy"}] = {{"calls", 1}};
   write_results(path, world(), {}, test::example_summary(), record);
 
   const Table table = ResultsFile::open(path).run("main").summary.tables.at("profile/calls");
@@ -57,9 +57,9 @@ TEST(RankRecord, TablesOfRanksComeBackFromAResultsFile) {
   EXPECT_EQ(table.merge.at("longest_s"), Merge::largest);
   const std::map<int, RankTable> tables = tables_by_rank(table);
   EXPECT_EQ(tables.size(), world().size() > 1 ? static_cast<std::size_t>(world().size()) - 1 : 1U);
-  EXPECT_EQ(tables.at(0).rows.at("copy"), (std::map<std::string, double>{{"calls", 1}}));
+  EXPECT_EQ(tables.at(0).rows.at({"copy"}), (std::map<std::string, double>{{"calls", 1}}));
   for (const auto& [rank, of_rank] : tables)
-    EXPECT_EQ(of_rank.rows.at("gemm").at("calls"), 10 + rank);
+    EXPECT_EQ(of_rank.rows.at({"gemm"}).at("calls"), 10 + rank);
 }
 
 TEST(RankRecord, TablesOfTheWholeRunAreNotOfRanks) {

@@ -134,7 +134,7 @@ TEST(History, ContinuesWithColumnsBesidesThePhases) {
 TEST(History, TablesOfRanksGoOnWithTheRulesOfTheirColumns) {
   RankTable calls;
   calls.rules = {{"calls", Merge::total}, {"longest_s", Merge::largest}};
-  calls.rows["gemm"] = {{"calls", 3}, {"longest_s", 0.5}};
+  calls.rows[{"gemm"}] = {{"calls", 3}, {"longest_s", 0.5}};
   RunData run;
   run.ranks = 2;
   run.num_steps = 1;
@@ -146,10 +146,10 @@ TEST(History, TablesOfRanksGoOnWithTheRulesOfTheirColumns) {
   EXPECT_EQ(whole.rows.at(1).tables.at("profile/calls"), calls);
 
   RankRecord since = record_of(1, 1, 0.5);
-  calls.rows["gemm"] = {{"calls", 4}, {"longest_s", 0.25}};
+  calls.rows[{"gemm"}] = {{"calls", 4}, {"longest_s", 0.25}};
   since.tables["profile/calls"] = calls;
   const RankRows rows = continue_rows(part_of(whole, 1, 2), since, 1);
-  EXPECT_EQ(rows.at(1).tables.at("profile/calls").rows.at("gemm"),
+  EXPECT_EQ(rows.at(1).tables.at("profile/calls").rows.at({"gemm"}),
             (std::map<std::string, double>{{"calls", 7}, {"longest_s", 0.5}}));
 }
 
