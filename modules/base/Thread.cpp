@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include "base/Error.hpp"
 
@@ -32,9 +33,12 @@ void refuse_thread(const char* purpose, const std::system_error& error) {
                          "container's pids limit).");
 }
 
-std::thread start_thread(const char* purpose, std::function<void()> body) {
+std::thread start_thread(const char* purpose, const char* name, std::function<void()> body) {
   try {
-    return std::thread(std::move(body));
+    return std::thread([name, body = std::move(body)] {
+      pthread_setname_np(pthread_self(), name);
+      body();
+    });
   } catch (const std::system_error& error) {
     refuse_thread(purpose, error);
   }
@@ -45,7 +49,7 @@ void require_threads(int count, const char* purpose) {
   Waiting waiting;
   waiting.threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
-    waiting.threads.push_back(start_thread(purpose, [&waiting] { waiting.end.wait(); }));
+    waiting.threads.push_back(start_thread(purpose, "check", [&waiting] { waiting.end.wait(); }));
 }
 
 }  // namespace multicard

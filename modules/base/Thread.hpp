@@ -9,10 +9,11 @@
 
 namespace multicard {
 
-/// Starts a thread. \throws EnvironmentError, naming `purpose` ("a loader's worker"), where the system allows no
-/// further one (ulimit -u, the pids limit of a container). Started threads that the caller holds stay joinable: join
-/// them before the error leaves their owner.
-std::thread start_thread(const char* purpose, std::function<void()> body);
+/// Starts a thread, which has the `name` (at most 15 characters) in debuggers, `top -H` and profiles. \throws
+/// EnvironmentError, naming `purpose` ("a loader's worker"), where the system allows no further one (ulimit -u, the
+/// pids limit of a container). Started threads that the caller holds stay joinable: join them before the error leaves
+/// their owner.
+std::thread start_thread(const char* purpose, const char* name, std::function<void()> body);
 
 /// \throws EnvironmentError for what start_thread and start_async could not start.
 [[noreturn]] void refuse_thread(const char* purpose, const std::system_error& error);

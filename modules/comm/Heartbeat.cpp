@@ -97,7 +97,7 @@ class Heartbeat::Peers {
 Heartbeat::Heartbeat(const Communicator& all, Expiry on_expiry)
     : communicator_(lasting_duplicate(all)), on_expiry_(std::move(on_expiry)) {
   if (communicator_.size() == 1) return;
-  thread_ = start_thread("the thread that looks for lost ranks", [this] {
+  thread_ = start_thread("the thread that looks for lost ranks", "heartbeat", [this] {
     Peers peers(communicator_);
     exchange(peers);
     peers.send(kLeaving);

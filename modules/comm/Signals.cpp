@@ -94,7 +94,7 @@ void hold_signals() {
 
 void start_signal_thread() {
   static std::once_flag once;
-  std::call_once(once, [] { start_thread("the thread that waits for signals", take_signals).detach(); });
+  std::call_once(once, [] { start_thread("the thread that waits for signals", "signals", take_signals).detach(); });
 }
 
 SignalReceiver::SignalReceiver(std::function<void(int)> receive) {

@@ -24,7 +24,7 @@ struct Watchdog::Operation {
 class Watchdog::Thread {
  public:
   explicit Thread(Expiry on_expiry)
-      : on_expiry_(std::move(on_expiry)), thread_(start_thread("the watchdog", [this] { watch(); })) {}
+      : on_expiry_(std::move(on_expiry)), thread_(start_thread("the watchdog", "watchdog", [this] { watch(); })) {}
   ~Thread();
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;

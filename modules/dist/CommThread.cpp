@@ -17,7 +17,7 @@ struct Finished {
 
 }  // namespace
 
-CommThread::CommThread() : thread_(start_thread("the communication thread", [this] { run(); })) {}
+CommThread::CommThread() : thread_(start_thread("the communication thread", "communication", [this] { run(); })) {}
 
 CommThread::~CommThread() {
   jobs_.close();

@@ -19,7 +19,9 @@ constexpr std::chrono::seconds kGracePeriod{3};
 }  // namespace
 
 DeviceMonitor::DeviceMonitor(at::Device device, std::function<void()> check)
-    : device_(device), check_(std::move(check)), thread_(start_thread("the monitor of a GPU", [this] { run(); })) {}
+    : device_(device),
+      check_(std::move(check)),
+      thread_(start_thread("the monitor of a GPU", "gpu-monitor", [this] { run(); })) {}
 
 DeviceMonitor::~DeviceMonitor() {
   {

@@ -50,7 +50,7 @@ void BackgroundJob::start(std::function<void()> job) {
   if (thread_.joinable()) throw std::logic_error("a job is started before the last one was waited for");
   // The job cannot end before it is marked as running.
   const std::lock_guard lock(progress_->mutex);
-  thread_ = start_thread("the writer of checkpoints", [progress = progress_, job = std::move(job)] {
+  thread_ = start_thread("the writer of checkpoints", "checkpoints", [progress = progress_, job = std::move(job)] {
     std::optional<Error> error = outcome_of(job);
     const std::lock_guard ending(progress->mutex);
     progress->error = std::move(error);

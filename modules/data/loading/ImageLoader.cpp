@@ -86,9 +86,9 @@ ImageLoader::Engine::Engine(BatchMaker maker, const LoaderOptions& options, std:
   // Where the workers read, the first thread has next to nothing to do.
   if (maker_.reads_in_prepare()) ++num_workers_;
   try {
-    threads_.push_back(start_thread("the loader's reader", [this] { read_ahead(); }));
+    threads_.push_back(start_thread("the loader's reader", "loader-reader", [this] { read_ahead(); }));
     for (int worker = 0; worker < num_workers_; ++worker)
-      threads_.push_back(start_thread("a worker of the loader", [this] { work(); }));
+      threads_.push_back(start_thread("a worker of the loader", "loader-worker", [this] { work(); }));
   } catch (...) {
     stop();
     throw;

@@ -26,7 +26,7 @@ class Prefetcher {
         next_step_(first_step),
         last_step_(last_step),
         ahead_(static_cast<std::size_t>(std::max(1, prefetch))) {
-    if (prefetch > 0) thread_ = start_thread("the loader's thread", [this, first_step] { run(first_step); });
+    if (prefetch > 0) thread_ = start_thread("the loader's thread", "loader", [this, first_step] { run(first_step); });
   }
 
   /// Ends the thread, without waiting for batches that are not begun.

@@ -1,8 +1,10 @@
 #include "base/Thread.hpp"
 
+#include <array>
 #include <atomic>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "base/Error.hpp"
@@ -27,9 +29,14 @@ class NoRoomForThreads {
 
 TEST(Thread, RunsItsBody) {
   std::atomic<int> calls{0};
-  std::thread thread = start_thread("a thread", [&] { ++calls; });
+  std::array<char, 16> name{};
+  std::thread thread = start_thread("a thread", "counter", [&] {
+    ++calls;
+    pthread_getname_np(pthread_self(), name.data(), name.size());
+  });
   thread.join();
   EXPECT_EQ(calls, 1);
+  EXPECT_STREQ(name.data(), "counter");
 }
 
 TEST(Thread, ThatCannotBeStartedIsAnErrorOfTheEnvironment) {

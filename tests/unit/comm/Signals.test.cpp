@@ -36,7 +36,7 @@ std::ptrdiff_t num_open(const std::vector<std::uint64_t>& masks, int signal) {
 
 TEST(Signals, ActInOneThreadAlone) {
   std::atomic<bool> ends = false;
-  std::thread loader = start_thread("a thread of the test", [&] {
+  std::thread loader = start_thread("a thread of the test", "test", [&] {
     while (!ends)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
