@@ -86,7 +86,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 /// Fills `options`, or returns the exit code when there is nothing to do.
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
-  app.footer("multicard-post trace --help: tables from traces of PyTorch's profiler.");
+  app.footer(
+      "multicard-post profile --help: tables of a run's profile.\n"
+      "multicard-post trace --help: tables from traces of PyTorch's profiler.");
   app.add_option("RESULTS.h5", options.files, "Results files; runs of one configuration are grouped")->required();
   app.add_option(
          "-o", options.folder,
@@ -106,38 +108,68 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   return parse(app, argc, argv);
 }
 
-struct TraceOptions {
-  std::vector<std::string> files;
+/// Of traces and of the profile of a run.
+struct ProfileOutputs {
   std::string folder;  ///< empty: nothing is written
   std::string csv;     ///< a table; empty: not given
   std::size_t most = 10;
   bool json = false;
 };
 
+void add_outputs(CLI::App& app, const std::string& kind, ProfileOutputs& outputs) {
+  app.add_option("-o", outputs.folder, fmt::format("Also write {0}.html, {0}.json and a CSV file for each table", kind))
+      ->type_name("DIR");
+  auto* csv =
+      app.add_option("--csv", outputs.csv, "Print one table to standard output: " + join(profile_table_names(), ", "))
+          ->type_name("TABLE")
+          ->check(CLI::IsMember(profile_table_names()));
+  app.add_flag("--json", outputs.json, "Print all tables to standard output")->excludes(csv);
+  app.add_option("--top", outputs.most, "Rows of each rank in long tables of the terminal (default 10)")
+      ->type_name("N");
+}
+
+void write(const ProfileSet& set, const ProfileOutputs& outputs) {
+  for (const std::string& notice : set.notices)
+    log_warning(notice);
+  if (!outputs.csv.empty()) return print(profile_csv(set, outputs.csv));
+  if (outputs.json) return print(profile_json(set));
+  print(profile_text(set, outputs.most, output_columns()));
+  if (!outputs.folder.empty()) print(fmt::format("report  {}\n", write_profile_report(set, outputs.folder)));
+}
+
+struct TraceOptions {
+  std::vector<std::string> files;
+  ProfileOutputs outputs;
+};
+
 void run(const TraceOptions& options) {
-  const std::vector<TracedRank> ranks = read_traces(options.files);
-  for (const TracedRank& rank : ranks)
-    for (const std::string& notice : rank.notices)
-      log_warning(notice);
-  if (!options.csv.empty()) return print(traces_csv(ranks, options.csv));
-  if (options.json) return print(traces_json(ranks));
-  print(traces_text(ranks, options.most, output_columns()));
-  if (!options.folder.empty()) print(fmt::format("report  {}\n", write_trace_report(ranks, options.folder)));
+  write(read_traces(options.files), options.outputs);
 }
 
 std::optional<int> parse(int argc, char** argv, TraceOptions& options) {
   CLI::App app("Tables of calls, kernels, copies, operators and GPU time from traces of PyTorch's profiler (Kineto).",
                "multicard-post trace");
   app.add_option("TRACE.json", options.files, "Traces, plain or gzipped, one for each rank")->required();
-  app.add_option("-o", options.folder, "Also write trace.html, trace.json and a CSV file for each table")
-      ->type_name("DIR");
-  auto* csv =
-      app.add_option("--csv", options.csv, "Print one table to standard output: " + join(trace_table_names(), ", "))
-          ->type_name("TABLE")
-          ->check(CLI::IsMember(trace_table_names()));
-  app.add_flag("--json", options.json, "Print all tables to standard output")->excludes(csv);
-  app.add_option("--top", options.most, "Rows of each rank in long tables of the terminal (default 10)")
-      ->type_name("N");
+  add_outputs(app, "trace", options.outputs);
+  return parse(app, argc, argv);
+}
+
+struct ProfileOptions {
+  std::string file;
+  std::string run;  ///< empty: the only one with a profile
+  ProfileOutputs outputs;
+};
+
+void run(const ProfileOptions& options) {
+  write(read_run_profile(options.file, options.run), options.outputs);
+}
+
+std::optional<int> parse(int argc, char** argv, ProfileOptions& options) {
+  CLI::App app("Tables of what the profile windows of a run have recorded (profile.enabled=true).",
+               "multicard-post profile");
+  app.add_option("RESULTS.h5", options.file, "A results file")->required();
+  app.add_option("--run", options.run, "The run, where several have a profile")->type_name("NAME");
+  add_outputs(app, "profile", options.outputs);
   return parse(app, argc, argv);
 }
 
@@ -158,9 +190,10 @@ int parse_and_run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace multicard;
   try {
-    const bool is_trace = argc > 1 && std::string_view(argv[1]) == "trace";
-    return is_trace ? post::parse_and_run<post::TraceOptions>(argc - 1, argv + 1)
-                    : post::parse_and_run<post::Options>(argc, argv);
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "trace") return post::parse_and_run<post::TraceOptions>(argc - 1, argv + 1);
+    if (command == "profile") return post::parse_and_run<post::ProfileOptions>(argc - 1, argv + 1);
+    return post::parse_and_run<post::Options>(argc, argv);
   } catch (const std::exception& error) {
     const Error found = as_error(error);
     log_error(found.what());

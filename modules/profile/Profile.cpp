@@ -1,11 +1,41 @@
 #include "profile/Profile.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "base/Quantiles.hpp"
 
 namespace multicard {
+
+namespace {
+
+template <class Row>
+std::int64_t total_of(const std::vector<Row>& rows) {
+  std::int64_t sum = 0;
+  for (const Row& row : rows)
+    sum += row.time.total;
+  return sum;
+}
+
+template <class Row>
+void sort_by_total(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time.total > b.time.total; });
+}
+
+ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole) {
+  return {std::move(name), std::move(of), part.count, part.total, whole, true};
+}
+
+Distribution time_of_call(const Profile& profile, std::string_view name) {
+  for (const NamedTimes& row : profile.calls)
+    if (row.name == name) return row.time;
+  return {};
+}
+
+}  // namespace
 
 Distribution distribution_of(std::vector<std::int64_t> values) {
   if (values.empty()) return {};
@@ -24,6 +54,44 @@ Distribution distribution_of(std::vector<std::int64_t> values) {
 std::optional<double> CopyRow::bandwidth() const {
   if (without_bytes > 0 || time.total == 0) return std::nullopt;
   return static_cast<double>(bytes) / static_cast<double>(time.total);
+}
+
+std::optional<double> ShareRow::share() const {
+  if (whole_ns <= 0) return std::nullopt;
+  return static_cast<double>(ns) / static_cast<double>(whole_ns);
+}
+
+void add_shares(Profile& profile) {
+  profile.api_ns = total_of(profile.calls);
+  profile.kernel_ns = total_of(profile.kernels);
+  profile.copy_ns = total_of(profile.copies);
+  Distribution to_device, collectives;
+  for (const CopyRow& row : profile.copies)
+    if (row.direction == "HtoD") to_device = row.time;
+  for (const CollectiveRow& row : profile.collectives) {
+    collectives.count += row.time.count;
+    collectives.total += row.time.total;
+  }
+  profile.shares = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns),
+                    share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns)};
+  for (const char* name : {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpyAsync"})
+    profile.shares.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns));
+  // Kineto leaves this call out of every trace.
+  ShareRow destroy = share_row("cudaEventDestroy", "api", time_of_call(profile, "cudaEventDestroy"), profile.api_ns);
+  destroy.is_recorded = destroy.count > 0;
+  profile.shares.push_back(destroy);
+}
+
+void sort_rows(Profile& profile) {
+  sort_by_total(profile.calls);
+  sort_by_total(profile.kernels);
+  sort_by_total(profile.copies);
+  sort_by_total(profile.collectives);
+  std::ranges::stable_sort(profile.phases, {}, &PhaseRow::order);
+  std::ranges::stable_sort(profile.blocks, {}, &BlockRow::order);
+  std::ranges::stable_sort(profile.threads, std::ranges::greater(), &ThreadRow::running_ns);
+  std::stable_sort(profile.operators.begin(), profile.operators.end(),
+                   [](const OperatorRow& a, const OperatorRow& b) { return a.cost.self_ns > b.cost.self_ns; });
 }
 
 }  // namespace multicard

@@ -10,12 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "base/Measures.hpp"
+
 namespace multicard {
 
 /// Of a set of durations or delays, ns. Percentiles are linear between neighbours; all are 0 of nothing.
 struct Distribution {
-  std::int64_t count = 0, total = 0, min = 0, max = 0;
-  double mean = 0, median = 0, p95 = 0;
+  std::int64_t count = 0, total = 0, max = 0;
+  double mean = 0, p95 = 0;
+  std::optional<std::int64_t> min = 0;  ///< none where a results file holds the profile
+  std::optional<double> median = 0;     ///< the same
 };
 
 Distribution distribution_of(std::vector<std::int64_t> values);
@@ -43,13 +47,45 @@ struct CollectiveRow {
   Distribution time;
 };
 
-/// An operator of PyTorch, without those that it calls where a column says self.
+/// What operators cost, without those that they call.
+struct OperatorCost {
+  std::int64_t self_ns = 0;  ///< on the host
+  std::int64_t gpu_ns = 0;   ///< of the work on the GPU that they started
+  std::int64_t gpu_count = 0;
+  std::int64_t allocated_bytes = 0;  ///< where the window records memory
+
+  void add(const OperatorCost& other) {
+    self_ns += other.self_ns;
+    gpu_ns += other.gpu_ns;
+    gpu_count += other.gpu_count;
+    allocated_bytes += other.allocated_bytes;
+  }
+};
+
+/// An operator of PyTorch in one phase of the steps.
 struct OperatorRow {
   std::string name;
-  Distribution time;         ///< on the host, the operators that it calls included
-  std::int64_t self_ns = 0;  ///< without these
-  std::int64_t gpu_ns = 0;   ///< of the work on the GPU that it started itself
-  std::int64_t gpu_count = 0;
+  Distribution time;  ///< on the host, the operators that it calls included
+  OperatorCost cost;
+  std::string phase = {};  ///< empty where the program's phases are not known
+};
+
+/// A phase of the steps of a window, in the order of kPhaseNames. Its cost is that of the operators which began in it,
+/// on any thread.
+struct PhaseRow {
+  std::string name;
+  Distribution time;  ///< on the thread that trains
+  OperatorCost cost;
+  std::int64_t order = 0;  ///< in kPhaseNames
+};
+
+/// Part of a block's work: the forward pass, the forward pass run again where activations are recomputed, or backward.
+struct BlockRow {
+  std::string name;
+  std::string pass;   ///< forward, recomputed, backward
+  Distribution time;  ///< of the block's passes on the host; of backward that of its nodes, with what they run again
+  OperatorCost cost;
+  std::int64_t order = 0;  ///< of the blocks, by their first forward pass
 };
 
 /// How the streams of a GPU spent the time from the beginning of its first work to the end of its last.
@@ -88,23 +124,56 @@ struct ShareRow {
   std::string name;
   std::string of;  ///< api, copies or kernels: whose total is the denominator
   std::int64_t count = 0, ns = 0;
-  std::optional<double> share;  ///< none where the denominator is 0
-  bool is_recorded = true;      ///< false: the profiler does not record the call
+  std::int64_t whole_ns = 0;  ///< the denominator
+  bool is_recorded = true;    ///< false: the profiler does not record the call
+
+  /// None where the denominator is 0.
+  std::optional<double> share() const;
+};
+
+/// A thread of the program during a window.
+struct ThreadRow {
+  std::string name;             ///< of threads of one name all together
+  std::int64_t count = 0;       ///< threads
+  std::int64_t window_ns = 0;   ///< how long the window was open, for each thread
+  std::int64_t running_ns = 0;  ///< on a core
+  std::int64_t waiting_ns = 0;  ///< ready to run, while others had the cores
+  /// Waited for something else: work, data, another rank.
+  std::int64_t idle_ns() const { return window_ns - running_ns - waiting_ns; }
+};
+
+/// Collectives of one kind that the program started during a window, as /runs/<run>/communication counts them.
+struct ExchangeRow {
+  std::string name;
+  CommunicationTotals totals;
 };
 
 /// What one rank's profile says.
 struct Profile {
   std::int64_t rank = 0;
   std::int64_t num_steps = 0;  ///< steps that the program named; 0: unknown
+  std::int64_t window_ns = 0;  ///< how long the windows of this program were open; 0 of others' traces
   std::vector<NamedTimes> calls, kernels;
   std::vector<CopyRow> copies;
   std::vector<CollectiveRow> collectives;
   std::vector<OperatorRow> operators;
+  std::vector<PhaseRow> phases;
+  std::vector<BlockRow> blocks;
+  std::vector<ThreadRow> threads;
+  std::vector<ExchangeRow> exchanges;
   std::vector<GpuTime> gpus;
   std::vector<StreamRow> streams;
   LaunchDelays delays;
   std::int64_t api_ns = 0, kernel_ns = 0, copy_ns = 0;  ///< the denominators: sums over threads and streams
   std::vector<ShareRow> shares;
 };
+
+/// Fills in `shares`, and the denominators, from calls, kernels, copies and collectives: figure 3 of
+/// arXiv 2503.15252, calls by their exact names.
+void add_shares(Profile& profile);
+
+/// Puts the rows of every table into their order: by total time, of operators by self time, of threads by
+/// the time they ran, the longest first; phases and blocks by `order`.
+void sort_rows(Profile& profile);
 
 }  // namespace multicard

@@ -42,6 +42,8 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
     }
     if (!collection.counted.empty()) parts.push_back({"counted", kCountedHeading, counted_html(collection.counted)});
     parts.push_back({"step", "Where a step’s time goes", step_html(collection, figures)});
+    if (const std::string profiles = profiles_html(collection); !profiles.empty())
+      parts.push_back({"profile", "Profile", profiles});
     parts.push_back({"memory", "Memory", memory_html(collection, figures)});
     parts.push_back({"ranks", "Ranks", ranks_html(collection, figures)});
   }

@@ -144,6 +144,10 @@ std::string before_after_html(const Collection& collection) {
   return each_study(collection, [&](std::size_t i) { return before_after_html(collection.studies[i]); });
 }
 
+std::string profiles_html(const Collection& collection) {
+  return each_study(collection, [&](std::size_t i) { return profile_html(collection.studies[i]); });
+}
+
 std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const std::string cells = cells_html(study);
   const bool few = study.cells.size() <= kMostCellsUnfolded;

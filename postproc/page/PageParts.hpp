@@ -20,6 +20,8 @@ std::string setup_html(const Collection& collection);
 std::string step_html(const Collection& collection, const PageFigures& figures);
 std::string memory_html(const Collection& collection, const PageFigures& figures);
 std::string ranks_html(const Collection& collection, const PageFigures& figures);
+/// Empty where no run has a profile.
+std::string profiles_html(const Collection& collection);
 std::string runs_html(const Collection& collection);
 /// @}
 

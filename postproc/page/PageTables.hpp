@@ -44,6 +44,9 @@ std::string data_sets_html(const Study& study);
 /// What each tuning method takes and reaches, where the study compares them.
 std::string methods_html(const Study& study);
 
+/// What the profile windows of the runs recorded; empty where none has a profile.
+std::string profile_html(const Study& study);
+
 /// One line per configuration with a prediction for more ranks.
 std::string scaling_html(const Study& study);
 

@@ -7,6 +7,7 @@
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/ReduceParts.hpp"
 #include "results/MeasuredSteps.hpp"
+#include "results/ProfileTables.hpp"
 
 namespace multicard::post {
 
@@ -193,6 +194,7 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   reduce_totals(run, report);
   report.evaluation = reduce_evaluation(run.summary);
   report.tuning = reduce_tuning(run.summary);
+  report.profiles = read_profiles(run.summary.tables);
   const Steps measured = measured_steps(run, presence);
   report.least_ranks = fewest_ranks(run, report.ranks);
   if (presence == Presence::any_ranks) report.fewest_ranks = report.least_ranks;

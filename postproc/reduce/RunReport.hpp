@@ -10,6 +10,7 @@
 
 #include "base/Measures.hpp"
 #include "postproc/reduce/Statistics.hpp"
+#include "profile/Profile.hpp"
 #include "results/Columns.hpp"
 
 namespace multicard::post {
@@ -157,7 +158,8 @@ struct RunReport : Measured {
   std::optional<EvaluationReport> evaluation;
   std::optional<TextReport> text;  ///< of runs that count tokens
   std::optional<TuningReport> tuning;
-  bool is_quick = false;  ///< of a sweep made smaller (--quick)
+  std::vector<Profile> profiles;  ///< of the ranks that recorded one
+  bool is_quick = false;          ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }
   /// "complete", "complete, early after step 120"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +18,8 @@
 #include "postproc/trace/TraceTables.hpp"
 #include "profile/trace/TraceProfile.hpp"
 #include "profile/trace/TraceReader.hpp"
+#include "results/ProfileTables.hpp"
+#include "results/ResultsReader.hpp"
 
 namespace multicard::post {
 
@@ -27,38 +29,62 @@ constexpr const char* kNoEventDestroy =
     "cudaEventDestroy is not recorded by the profiler (nor are cudaEventCreate, cudaGetDevice, cudaSetDevice and "
     "cudaGetLastError): its share is unknown, and the total of all calls lacks them.";
 
-TracedRank read_rank(const std::string& file, std::size_t place) {
+ProfiledRank read_trace_of_rank(const std::string& file, std::size_t place, std::vector<std::string>& notices) {
   const Trace trace = read_trace(file);
-  TracedRank rank{file, trace.num_events, trace.notices, profile_of(trace, static_cast<std::int64_t>(place))};
+  ProfiledRank rank{file, trace.num_events, profile_of(trace, static_cast<std::int64_t>(place))};
+  notices.insert(notices.end(), trace.notices.begin(), trace.notices.end());
   if (rank.profile.calls.empty() && rank.profile.gpus.empty())
-    rank.notices.push_back(file + ": no call and no work of a GPU; the profiler recorded the host alone");
+    notices.push_back(file + ": no call and no work of a GPU; the profiler recorded the host alone");
   else if (rank.profile.gpus.empty())
-    rank.notices.push_back(file + ": calls, but no work of a GPU; another profiler (nsys, ncu) may have been attached");
+    notices.push_back(file + ": calls, but no work of a GPU; another profiler (nsys, ncu) may have been attached");
   return rank;
 }
 
-std::vector<Profile> profiles_of(const std::vector<TracedRank>& ranks) {
+/// The run that is asked for, or the only one that has a profile.
+RunData run_with_profile(const ResultsFile& file, const std::string& run) {
+  const std::vector<std::string> names = file.run_names();
+  if (!run.empty()) {
+    if (std::ranges::find(names, run) == names.end())
+      throw UsageError(fmt::format("{} has no run {}", file.path(), run), "", "It has " + join(names, ", ") + ".");
+    return file.run(run);
+  }
+  std::vector<std::string> profiled;
+  for (const std::string& name : names)
+    if (!read_profiles(file.run(name).summary.tables).empty()) profiled.push_back(name);
+  if (profiled.empty())
+    throw UsageError(file.path() + " has no profile", "", "Run the deck with profile.enabled=true.");
+  if (profiled.size() > 1)
+    throw UsageError(fmt::format("{} has the profiles of {}", file.path(), counted(profiled.size(), "run")), "",
+                     "Name one with --run: " + join(profiled, ", ") + ".");
+  return file.run(profiled.front());
+}
+
+/// Why the shares of calls, copies and kernels are absent.
+std::string no_gpu_notice(const RunData& run, const std::vector<std::string>& ranks) {
+  if (run.clock == "host")
+    return "the run used CPUs: there are no calls of CUDA, kernels and copies, and no shares of them";
+  return fmt::format("no work of a GPU was recorded of rank {}: another profiler (nsys, ncu) may have been attached",
+                     join(ranks, ", "));
+}
+
+std::vector<Profile> profiles_of(const ProfileSet& set) {
   std::vector<Profile> profiles;
-  profiles.reserve(ranks.size());
-  for (const TracedRank& rank : ranks)
+  profiles.reserve(set.ranks.size());
+  for (const ProfiledRank& rank : set.ranks)
     profiles.push_back(rank.profile);
   return profiles;
 }
 
-std::string traced(const std::vector<TracedRank>& ranks) {
+std::string sources_of(const ProfileSet& set) {
   std::vector<std::string> parts;
-  parts.reserve(ranks.size());
-  for (const TracedRank& rank : ranks)
-    parts.push_back(fmt::format("rank {}: {}, {}{}", rank.profile.rank, rank.file, counted(rank.num_events, "event"),
-                                rank.profile.num_steps > 0 ? ", " + counted(rank.profile.num_steps, "step") : ""));
+  parts.reserve(set.ranks.size());
+  for (const ProfiledRank& rank : set.ranks) {
+    std::string part = fmt::format("rank {}: {}", rank.profile.rank, rank.file);
+    if (rank.num_events) part += ", " + counted(*rank.num_events, "event");
+    if (rank.profile.num_steps > 0) part += ", " + counted(rank.profile.num_steps, "step");
+    parts.push_back(std::move(part));
+  }
   return join(parts, "; ");
-}
-
-std::vector<std::string> notices_of(const std::vector<TracedRank>& ranks) {
-  std::vector<std::string> notices;
-  for (const TracedRank& rank : ranks)
-    notices.insert(notices.end(), rank.notices.begin(), rank.notices.end());
-  return notices;
 }
 
 std::vector<PagePart> parts_of(const std::vector<ProfileTable>& tables) {
@@ -72,19 +98,22 @@ std::vector<PagePart> parts_of(const std::vector<ProfileTable>& tables) {
   return parts;
 }
 
-nlohmann::ordered_json json_of(const std::vector<TracedRank>& ranks, const std::vector<ProfileTable>& tables) {
-  nlohmann::ordered_json out{{"format", "multicard-trace"}, {"schema_version", 1}};
-  out["traces"] = nlohmann::ordered_json::array();
-  for (const TracedRank& rank : ranks)
-    out["traces"].push_back({{"rank", rank.profile.rank},
-                             {"file", rank.file},
-                             {"events", rank.num_events},
-                             {"steps", rank.profile.num_steps},
-                             {"api_ns", rank.profile.api_ns},
-                             {"kernel_ns", rank.profile.kernel_ns},
-                             {"copy_ns", rank.profile.copy_ns},
-                             {"kernels_without_launch", rank.profile.delays.unmatched},
-                             {"notices", rank.notices}});
+nlohmann::ordered_json json_of(const ProfileSet& set, const std::vector<ProfileTable>& tables) {
+  nlohmann::ordered_json out{{"format", "multicard-" + set.kind}, {"schema_version", 1}};
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  for (const ProfiledRank& rank : set.ranks) {
+    nlohmann::ordered_json one{{"rank", rank.profile.rank}, {"file", rank.file}};
+    if (rank.num_events) one["events"] = *rank.num_events;
+    one["steps"] = rank.profile.num_steps;
+    if (rank.profile.window_ns > 0) one["window_ns"] = rank.profile.window_ns;
+    one["api_ns"] = rank.profile.api_ns;
+    one["kernel_ns"] = rank.profile.kernel_ns;
+    one["copy_ns"] = rank.profile.copy_ns;
+    one["kernels_without_launch"] = rank.profile.delays.unmatched;
+    ranks.push_back(std::move(one));
+  }
+  out["ranks"] = std::move(ranks);
+  out["notices"] = set.notices;
   for (const ProfileTable& table : tables)
     out[table.id] = table.json;
   return out;
@@ -92,61 +121,75 @@ nlohmann::ordered_json json_of(const std::vector<TracedRank>& ranks, const std::
 
 }  // namespace
 
-std::vector<TracedRank> read_traces(const std::vector<std::string>& files) {
-  std::vector<TracedRank> ranks;
+ProfileSet read_traces(const std::vector<std::string>& files) {
+  ProfileSet set{"trace", files.size() == 1 ? files.front() : counted(files.size(), "rank"), {}, {}};
   std::map<std::int64_t, std::string> file_of;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    ranks.push_back(read_rank(files[i], i));
-    const auto [taken, is_new] = file_of.emplace(ranks.back().profile.rank, files[i]);
+    set.ranks.push_back(read_trace_of_rank(files[i], i, set.notices));
+    const auto [taken, is_new] = file_of.emplace(set.ranks.back().profile.rank, files[i]);
     if (!is_new)
       throw UsageError(fmt::format("{} and {} are both of rank {}", taken->second, files[i], taken->first), "",
                        "Name one trace for each rank.");
   }
-  std::ranges::sort(ranks, {}, [](const TracedRank& rank) { return rank.profile.rank; });
-  return ranks;
+  std::ranges::sort(set.ranks, {}, [](const ProfiledRank& rank) { return rank.profile.rank; });
+  return set;
 }
 
-std::string traces_text(const std::vector<TracedRank>& ranks, std::size_t most, std::optional<std::size_t> columns) {
+ProfileSet read_run_profile(const std::string& file, const std::string& run) {
+  const ResultsFile results = ResultsFile::open(file);
+  const RunData data = run_with_profile(results, run);
+  ProfileSet set{"profile", fmt::format("{} of {}", data.summary.name, file), {}, {}};
+  std::vector<std::string> without_gpu;
+  for (Profile& profile : read_profiles(data.summary.tables)) {
+    if (profile.gpus.empty()) without_gpu.push_back(std::to_string(profile.rank));
+    set.ranks.push_back({file, std::nullopt, std::move(profile)});
+  }
+  if (set.ranks.empty())
+    throw UsageError(fmt::format("the run {} of {} has no profile", data.summary.name, file), "",
+                     "Run the deck with profile.enabled=true.");
+  if (!without_gpu.empty()) set.notices.push_back(no_gpu_notice(data, without_gpu));
+  return set;
+}
+
+std::string profile_text(const ProfileSet& set, std::size_t most, std::optional<std::size_t> columns) {
   std::string out;
-  for (const ProfileTable& table : profile_tables(profiles_of(ranks), most)) {
+  for (const ProfileTable& table : profile_tables(profiles_of(set), most)) {
     if (table.text.size() < 2) continue;
     out += table.heading + "\n" + aligned({table.text, {}, {}}, columns) + "\n";
   }
   return out;
 }
 
-std::vector<std::string> trace_table_names() {
+std::vector<std::string> profile_table_names() {
   std::vector<std::string> names;
   for (const ProfileTable& table : profile_tables({}, 0))
     names.push_back(table.id);
   return names;
 }
 
-std::string traces_csv(const std::vector<TracedRank>& ranks, const std::string& table) {
-  const std::vector<ProfileTable> tables = profile_tables(profiles_of(ranks), 0);
+std::string profile_csv(const ProfileSet& set, const std::string& table) {
+  const std::vector<ProfileTable> tables = profile_tables(profiles_of(set), 0);
   return std::ranges::find(tables, table, &ProfileTable::id)->csv;
 }
 
-std::string traces_json(const std::vector<TracedRank>& ranks) {
-  return json_text(json_of(ranks, profile_tables(profiles_of(ranks), 0)), 2) + "\n";
+std::string profile_json(const ProfileSet& set) {
+  return json_text(json_of(set, profile_tables(profiles_of(set), 0)), 2) + "\n";
 }
 
-std::string write_trace_report(const std::vector<TracedRank>& ranks, const std::string& folder) {
-  const std::vector<ProfileTable> tables = profile_tables(profiles_of(ranks), 0);
+std::string write_profile_report(const ProfileSet& set, const std::string& folder) {
+  const std::vector<ProfileTable> tables = profile_tables(profiles_of(set), 0);
   std::vector<PageFile> pages;
   pages.reserve(tables.size() + 2);
   for (const ProfileTable& table : tables)
     pages.push_back({table.id + ".csv", table.csv});
-  pages.push_back({"trace.json", json_text(json_of(ranks, tables), 2) + "\n"});
-  const std::string title = ranks.size() == 1 ? "Profile of " + ranks.front().file
-                                              : "Profile of " + counted(static_cast<long>(ranks.size()), "rank");
-  pages.push_back(
-      {"trace.html",
-       html_page(title, fmt::format("{}. Report by multicard-post {}.", traced(ranks), build_info().version),
-                 notices_of(ranks), parts_of(tables))});
+  pages.push_back({set.kind + ".json", json_text(json_of(set, tables), 2) + "\n"});
+  pages.push_back({set.kind + ".html",
+                   html_page("Profile of " + set.subject,
+                             fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version),
+                             set.notices, parts_of(tables))});
   const std::filesystem::path to(folder);
   write_pages(to, pages);
-  return (to / "trace.html").string();
+  return (to / (set.kind + ".html")).string();
 }
 
 }  // namespace multicard::post

@@ -1,6 +1,8 @@
 #pragma once
-/// \file `multicard-post trace`: traces of Kineto to tables and a page.
+/// \file `multicard-post trace` and `multicard-post profile`: traces of Kineto, or the profile of a run, to tables and
+/// a page.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,29 +11,40 @@
 
 namespace multicard::post {
 
-/// A trace file and what it says.
-struct TracedRank {
+/// What one rank has profiled, and where that was read.
+struct ProfiledRank {
   std::string file;
-  std::int64_t num_events = 0;
-  std::vector<std::string> notices;
+  std::optional<std::int64_t> num_events = std::nullopt;  ///< of a trace
   Profile profile;
 };
 
-/// In the order of ranks. A file whose trace has no rank has its place among the files.
+/// Profiles of some ranks, in the order of ranks.
+struct ProfileSet {
+  std::string kind;     ///< of the files that are written: "trace" or "profile"
+  std::string subject;  ///< in titles: "trace.json", "results.h5"
+  std::vector<ProfiledRank> ranks;
+  std::vector<std::string> notices;  ///< what no table can show
+};
+
+/// A file whose trace has no rank has its place among the files.
 /// \throws DataError where a file cannot be read, UsageError where two files are of one rank
-std::vector<TracedRank> read_traces(const std::vector<std::string>& files);
+ProfileSet read_traces(const std::vector<std::string>& files);
+
+/// The profile that a run has recorded in a results file. \param run empty: the only one with a profile
+/// \throws DataError where the file cannot be read, UsageError where there is no such run, or no profile
+ProfileSet read_run_profile(const std::string& file, const std::string& run);
 
 /// Every table as text, `most` rows of each rank in long ones. \param columns width of the terminal; none: unlimited
-std::string traces_text(const std::vector<TracedRank>& ranks, std::size_t most, std::optional<std::size_t> columns);
+std::string profile_text(const ProfileSet& set, std::size_t most, std::optional<std::size_t> columns);
 
-/// The names that traces_csv() knows.
-std::vector<std::string> trace_table_names();
-/// One table, all rows. \pre `table` is one of trace_table_names()
-std::string traces_csv(const std::vector<TracedRank>& ranks, const std::string& table);
+/// The names that profile_csv() knows.
+std::vector<std::string> profile_table_names();
+/// One table, all rows. \pre `table` is one of profile_table_names()
+std::string profile_csv(const ProfileSet& set, const std::string& table);
 
-std::string traces_json(const std::vector<TracedRank>& ranks);
+std::string profile_json(const ProfileSet& set);
 
-/// Writes trace.html, trace.json and a CSV file for each table; returns the page's path. \throws UsageError, DataError
-std::string write_trace_report(const std::vector<TracedRank>& ranks, const std::string& folder);
+/// Writes KIND.html, KIND.json and a CSV file for each table; returns the page's path. \throws UsageError, DataError
+std::string write_profile_report(const ProfileSet& set, const std::string& folder);
 
 }  // namespace multicard::post

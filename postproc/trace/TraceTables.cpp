@@ -1,126 +1,36 @@
 #include "postproc/trace/TraceTables.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <functional>
 #include <optional>
 
-#include <fmt/format.h>
-
-#include "base/Text.hpp"
-#include "base/Utf8.hpp"
-#include "postproc/page/Columns.hpp"
 #include "postproc/page/CsvText.hpp"
+#include "postproc/trace/TableColumns.hpp"
 
 namespace multicard::post {
 
 namespace {
 
-/// A row with the rank that it is of.
-template <class Row>
-struct OfRank {
-  std::int64_t rank = 0;
-  Row row;
-};
+constexpr const char* kUnknownText = "–";
 
-constexpr Outputs kPrograms = kCsv | kJson, kPeople = kPage | kTerminal;
-
-/// NaN for what is not known.
-template <class T>
-double as_double(const T& value) {
-  return static_cast<double>(value);
-}
-double as_double(const std::optional<std::int64_t>& value) {
-  return value ? static_cast<double>(*value) : kNone;
+/// Removes the columns of which no row knows a value: those of GPUs where there is none, for instance.
+template <class Cell, class TextOf>
+void drop_unknown(std::vector<std::string>& head, std::vector<std::vector<Cell>>& rows, const TextOf& text_of) {
+  for (std::size_t i = head.size(); i-- > 0 && !rows.empty();) {
+    if (!std::ranges::all_of(rows, [&](const auto& row) { return text_of(row[i]) == kUnknownText; })) continue;
+    const auto place = static_cast<std::ptrdiff_t>(i);
+    head.erase(head.begin() + place);
+    for (auto& row : rows)
+      row.erase(row.begin() + place);
+  }
 }
 
-/// "12.34 ms", in the largest unit of which it has one.
-std::string time_text(double ns) {
-  if (!std::isfinite(ns)) return "–";
-  if (std::abs(ns) >= 1e9) return significant(ns / 1e9) + " s";
-  if (std::abs(ns) >= 1e6) return significant(ns / 1e6) + " ms";
-  if (std::abs(ns) >= 1e3) return significant(ns / 1e3) + " µs";
-  return significant(ns) + " ns";
+/// The same of a table whose first row is the head.
+void drop_unknown(std::vector<std::vector<std::string>>& table) {
+  std::vector<std::vector<std::string>> rows(table.begin() + 1, table.end());
+  drop_unknown(table.front(), rows, [](const std::string& text) { return text; });
+  std::ranges::move(rows, table.begin() + 1);
 }
-
-/// Names of kernels have hundreds of characters.
-std::string shortened(const std::string& name) {
-  constexpr std::size_t kMost = 60;
-  if (num_characters(name) <= kMost) return name;
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < kMost - 1; ++i)
-    end += utf8_length(name[end]);
-  return name.substr(0, end) + "…";
-}
-
-/// Builds the columns of a table. Times are nanoseconds for programs and have units for people.
-template <class Row>
-class TableColumns {
- public:
-  using Ranked = OfRank<Row>;
-
-  /// Of rows without a name.
-  TableColumns() { add_rank(); }
-  /// The name of a row is its first column; `label` is the header.
-  template <class Get>
-  TableColumns(const char* name, const char* label, Get get) {
-    columns_.emplace_back(
-        name, kPrograms | kPage, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label);
-    columns_.emplace_back(
-        name, kTerminal, [get](const Ranked& of) { return Value(shortened(std::invoke(get, of.row))); }, label);
-    add_rank();
-  }
-
-  template <class Get>
-  TableColumns& count(const char* name, const char* label, Get get) {
-    return number(name, label, get, Format::count);
-  }
-  template <class Get>
-  TableColumns& bytes(const char* name, const char* label, Get get) {
-    return number(name, label, get, Format::bytes);
-  }
-  template <class Get>
-  TableColumns& percent(const char* name, const char* label, Get get) {
-    return number(name, label, get, Format::percent);
-  }
-  template <class Get>
-  TableColumns& number(const char* name, const char* label, Get get, Format format = Format::plain) {
-    columns_.emplace_back(
-        name, kPrograms | kPeople, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label, format);
-    return *this;
-  }
-  template <class Get>
-  TableColumns& time(const std::string& name, const char* label, Get get) {
-    columns_.emplace_back(name + "_ns", kPrograms, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); });
-    columns_.emplace_back(
-        name, kPeople,
-        [get](const Ranked& of) {
-          const double ns = as_double(std::invoke(get, of.row));
-          return Value(HtmlCell(time_text(ns), ns));
-        },
-        label);
-    return *this;
-  }
-  /// Count, total, mean, median, 95th percentile, least and most of a row's `time`.
-  TableColumns& distribution() {
-    return count("count", "count", [](const Row& row) { return row.time.count; })
-        .time("total", "total", [](const Row& row) { return row.time.total; })
-        .time("mean", "mean", [](const Row& row) { return row.time.mean; })
-        .time("median", "median", [](const Row& row) { return row.time.median; })
-        .time("p95", "95 %", [](const Row& row) { return row.time.p95; })
-        .time("min", "min", [](const Row& row) { return row.time.min; })
-        .time("max", "max", [](const Row& row) { return row.time.max; });
-  }
-
-  const Columns<Ranked>& all() const { return columns_; }
-
- private:
-  void add_rank() {
-    columns_.emplace_back(
-        "rank", kPrograms | kPeople, [](const Ranked& of) { return Value(of.rank); }, "rank");
-  }
-
-  Columns<Ranked> columns_;
-};
 
 /// `rows_of(profile)` are the table's rows of one rank.
 template <class Row, class RowsOf>
@@ -145,6 +55,8 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
       ++number;
     }
   }
+  drop_unknown(out.page.head, out.page.rows, [](const HtmlCell& cell) { return cell.text; });
+  drop_unknown(out.text);
   csv.add_header(csv_row(columns, OfRank<Row>{}));
   out.csv = csv.text();
   return out;
@@ -179,7 +91,7 @@ TableColumns<ShareRow> share_columns() {
       .count("count", "count", [](const ShareRow& row) { return if_recorded(row, row.count); })
       .time("total", "total", [](const ShareRow& row) { return if_recorded(row, row.ns); })
       .percent("share", "share",
-               [](const ShareRow& row) { return row.is_recorded ? row.share.value_or(kNone) : kNone; });
+               [](const ShareRow& row) { return row.is_recorded ? row.share().value_or(kNone) : kNone; });
   return columns;
 }
 
@@ -218,12 +130,60 @@ TableColumns<CollectiveRow> collective_columns() {
   return columns;
 }
 
+/// What operators cost, without those that they call.
+template <class Row>
+TableColumns<Row>& with_cost(TableColumns<Row>& columns) {
+  return columns.time("self", "self", [](const Row& row) { return row.cost.self_ns; })
+      .time(
+          "gpu", "on the GPU", [](const Row& row) { return row.cost.gpu_ns; }, Zero::dash)
+      .count(
+          "gpu_count", "work on the GPU", [](const Row& row) { return row.cost.gpu_count; }, Zero::dash)
+      .bytes(
+          "allocated_bytes", "allocated", [](const Row& row) { return row.cost.allocated_bytes; }, Zero::dash);
+}
+
 TableColumns<OperatorRow> operator_columns() {
   TableColumns<OperatorRow> columns("name", "operator", &OperatorRow::name);
-  columns.time("self", "self", &OperatorRow::self_ns)
-      .time("gpu", "on the GPU", &OperatorRow::gpu_ns)
-      .count("gpu_count", "work on the GPU", &OperatorRow::gpu_count)
-      .distribution();
+  columns.number("phase", "phase", &OperatorRow::phase);
+  with_cost(columns).distribution();
+  return columns;
+}
+
+TableColumns<PhaseRow> phase_columns() {
+  TableColumns<PhaseRow> columns("name", "phase", &PhaseRow::name);
+  columns.distribution();
+  with_cost(columns);
+  return columns;
+}
+
+TableColumns<BlockRow> block_columns() {
+  TableColumns<BlockRow> columns("name", "block", &BlockRow::name);
+  columns.number("pass", "pass", &BlockRow::pass);
+  with_cost(columns).distribution();
+  return columns;
+}
+
+TableColumns<ThreadRow> thread_columns() {
+  TableColumns<ThreadRow> columns("name", "threads", &ThreadRow::name);
+  columns.count("count", "count", &ThreadRow::count)
+      .time("window", "window", &ThreadRow::window_ns)
+      .time("running", "running", &ThreadRow::running_ns)
+      .percent("running_share", "share running",
+               [](const ThreadRow& row) { return ratio(row.running_ns, row.window_ns); })
+      .time("waiting", "waiting for a core", &ThreadRow::waiting_ns)
+      .time("idle", "idle", &ThreadRow::idle_ns);
+  return columns;
+}
+
+TableColumns<ExchangeRow> exchange_columns() {
+  const auto of = [](auto member) { return [member](const ExchangeRow& row) { return row.totals.*member; }; };
+  const auto ns_of = [](auto member) { return [member](const ExchangeRow& row) { return row.totals.*member * 1e9; }; };
+  TableColumns<ExchangeRow> columns("name", "collective", &ExchangeRow::name);
+  columns.count("calls", "calls", of(&CommunicationTotals::calls))
+      .bytes("payload_bytes", "payload", of(&CommunicationTotals::payload_bytes))
+      .bytes("bus_bytes", "on the bus", of(&CommunicationTotals::bus_bytes))
+      .time("total", "time", ns_of(&CommunicationTotals::seconds_total))
+      .time("exposed", "exposed", ns_of(&CommunicationTotals::seconds_exposed));
   return columns;
 }
 
@@ -270,7 +230,11 @@ std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, s
             [](const Profile& of) { return with_shares(of.kernels, of.kernel_ns); }),
       table(all, "copies", "Copies and memsets by direction", copy_columns(), &Profile::copies),
       table(all, "collectives", "NCCL kernels by collective", collective_columns(), &Profile::collectives),
+      table(all, "phases", "Operators by phase of the steps", phase_columns(), &Profile::phases),
+      table(most, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
       table(most, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
+      table(all, "exchanges", "Collectives that the program started", exchange_columns(), &Profile::exchanges),
+      table(all, "threads", "Threads of the program", thread_columns(), &Profile::threads),
       table(all, "streams", "Streams", stream_columns(), &Profile::streams),
       table(all, "delays", "Delays of kernels after their launch", delay_columns(), delays_of),
   };

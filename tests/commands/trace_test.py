@@ -63,7 +63,7 @@ class Trace(CommandTest):
         self.trace(0, *files, "-o", self.path("report"))
         written = json.loads(Path(self.path("report/trace.json")).read_text())
         self.assertEqual(written["format"], "multicard-trace")
-        self.assertEqual([trace["rank"] for trace in written["traces"]], [0, 1])
+        self.assertEqual([trace["rank"] for trace in written["ranks"]], [0, 1])
         self.assertEqual(written["gpus"][1]["busy_ns"], 717943000)
         page = Path(self.path("report/trace.html")).read_text()
         self.assertIn("<h1>Profile of 2 ranks</h1>", page)

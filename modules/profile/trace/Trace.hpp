@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/Measures.hpp"
 #include "profile/NameTable.hpp"
 #include "profile/Spans.hpp"
 
@@ -33,7 +34,31 @@ struct GpuEvent : Span {
 /// An operator of PyTorch, or a range that the program named, on a thread of the host.
 struct HostRange : Span {
   std::int32_t name = 0;    ///< in Trace::names
-  std::int32_t thread = 0;  ///< in Trace::threads
+  std::int32_t thread = 0;  ///< less than Trace::num_threads
+};
+
+/// The node of the autograd graph that an operator runs. Nodes have the numbers that the thread of the forward pass
+/// gave them.
+struct AutogradNode {
+  std::int64_t number = -1;  ///< -1: the operator runs none
+  std::int32_t thread = 0;   ///< of the forward pass
+};
+
+/// A phase of a step, as the thread that trains came to it.
+struct PhaseSpan : Span {
+  Phase phase = Phase::other;
+};
+
+/// The forward pass of a block of the model, on the thread `thread`. The nodes that it made have numbers from
+/// `first_node` up to `end_node`, which is not one of them.
+struct BlockRange : HostRange {
+  std::int64_t first_node = 0, end_node = 0;
+};
+
+/// Memory that was allocated at one moment.
+struct AllocatedMemory {
+  std::int64_t at = 0, bytes = 0;
+  std::int32_t thread = 0;
 };
 
 /// A stream of a GPU as the trace numbers it.
@@ -51,7 +76,14 @@ struct Trace {
   std::vector<ApiCall> calls;
   std::vector<GpuEvent> gpu;
   std::vector<HostRange> operators;  ///< category cpu_op
-  std::vector<HostRange> ranges;     ///< category user_annotation
+  /// \name Of windows of this program; empty in what others recorded
+  /// @{
+  std::vector<AutogradNode> nodes;  ///< of each of `operators`
+  std::vector<PhaseSpan> phases;    ///< in the order of time, without overlap
+  std::vector<BlockRange> blocks;
+  std::vector<AllocatedMemory> allocations;  ///< where the window records memory
+  /// @}
+  std::vector<HostRange> ranges;  ///< category user_annotation
   std::vector<TraceStream> streams;
   std::int32_t num_threads = 0;
   std::int64_t num_events = 0;  ///< of every kind, those that are not read included

@@ -8,12 +8,13 @@
 
 #include "profile/trace/GpuLine.hpp"
 #include "profile/trace/OperatorTimes.hpp"
+#include "profile/trace/StepParts.hpp"
 
 namespace multicard {
 
 namespace {
 
-/// Durations by key, then one row each, the longest total first.
+/// Durations by key, then one row each.
 template <class Key>
 class Groups {
  public:
@@ -26,7 +27,6 @@ class Groups {
     rows.reserve(durations_.size());
     for (auto& [key, durations] : durations_)
       rows.push_back(row(key, distribution_of(std::move(durations))));
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time.total > b.time.total; });
     return rows;
   }
 
@@ -46,13 +46,6 @@ std::string collective_of(std::string_view name) {
   const std::size_t before = name.find(kBefore);
   const std::string_view rest = name.substr(before == name.npos ? name.find("nccl") : before + kBefore.size());
   return std::string(rest.substr(0, rest.find_first_of("_(")));
-}
-
-std::int64_t total_of(const std::vector<NamedTimes>& rows) {
-  std::int64_t sum = 0;
-  for (const NamedTimes& row : rows)
-    sum += row.time.total;
-  return sum;
 }
 
 template <class Event>
@@ -95,38 +88,6 @@ std::vector<CollectiveRow> collectives_of(const Trace& trace) {
   });
 }
 
-ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole) {
-  ShareRow row{std::move(name), std::move(of), part.count, part.total, std::nullopt, true};
-  if (whole > 0) row.share = static_cast<double>(part.total) / static_cast<double>(whole);
-  return row;
-}
-
-Distribution time_of_call(const Profile& profile, std::string_view name) {
-  for (const NamedTimes& row : profile.calls)
-    if (row.name == name) return row.time;
-  return {};
-}
-
-/// Figure 3 of arXiv 2503.15252: calls by their exact names.
-std::vector<ShareRow> shares_of(const Profile& profile) {
-  Distribution to_device, collectives;
-  for (const CopyRow& row : profile.copies)
-    if (row.direction == "HtoD") to_device = row.time;
-  for (const CollectiveRow& row : profile.collectives) {
-    collectives.count += row.time.count;
-    collectives.total += row.time.total;
-  }
-  std::vector<ShareRow> rows = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns),
-                                share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns)};
-  for (const char* name : {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpyAsync"})
-    rows.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns));
-  // Kineto leaves this call out of every trace.
-  ShareRow destroy = share_row("cudaEventDestroy", "api", time_of_call(profile, "cudaEventDestroy"), profile.api_ns);
-  destroy.is_recorded = destroy.count > 0;
-  rows.push_back(destroy);
-  return rows;
-}
-
 std::int64_t num_steps(const Trace& trace) {
   return std::count_if(trace.ranges.begin(), trace.ranges.end(), [&](const HostRange& range) {
     return trace.names.name(range.name).starts_with("ProfilerStep#");
@@ -144,17 +105,17 @@ Profile profile_of(const Trace& trace, std::int64_t rank) {
       by_name<GpuEvent>(trace, trace.gpu, [](const GpuEvent& event) { return event.work == GpuWork::kernel; });
   profile.copies = copies_of(trace);
   profile.collectives = collectives_of(trace);
-  profile.api_ns = total_of(profile.calls);
-  profile.kernel_ns = total_of(profile.kernels);
-  for (const CopyRow& row : profile.copies)
-    profile.copy_ns += row.time.total;
-  profile.shares = shares_of(profile);
+  add_shares(profile);
   const CallsByCorrelation calls(trace);
   const GpuLines lines = gpu_lines(trace);
   profile.gpus = gpu_times(trace, lines);
   profile.streams = stream_rows(lines, calls);
   profile.delays = launch_delays(trace, lines, calls);
-  profile.operators = operator_rows(trace, calls);
+  const PlacedOperators placed = placed_operators(trace, calls);
+  profile.operators = operator_rows(trace, placed);
+  profile.phases = phase_rows(trace, placed, calls);
+  profile.blocks = block_rows(trace, placed);
+  sort_rows(profile);
   return profile;
 }
 

@@ -12,6 +12,7 @@
 #include "base/Number.hpp"
 #include "base/Shown.hpp"
 #include "base/Utf8.hpp"
+#include "profile/trace/ApiNames.hpp"
 #include "profile/trace/EventFields.hpp"
 #include "profile/trace/TraceKeys.hpp"
 #include "profile/trace/TraceText.hpp"
@@ -23,11 +24,11 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// Kineto of LibTorch 2.11 has names for calls of CUDA up to 12.0; programs of CUDA 13 launch kernels by numbers 505
-/// and 506 (CUPTI_RUNTIME_TRACE_CBID of __cudaLaunchKernel and its per-thread stream variant).
-std::string_view api_name(const EventFields& fields) {
-  const bool launches = fields.callback == 505 || fields.callback == 506;
-  return launches && fields.name == "\"INVALID\"" ? "\"cudaLaunchKernel\"" : fields.name;
+/// The token of a call's name.
+std::string_view api_token(const EventFields& fields) {
+  if (fields.name.size() < 2) return fields.name;
+  const std::string_view text = fields.name.substr(1, fields.name.size() - 2);
+  return api_name(text, fields.callback) == text ? fields.name : "\"cudaLaunchKernel\"";
 }
 
 class Reader {
@@ -116,7 +117,7 @@ class Reader {
   void add(EventKind kind, const EventFields& fields, const Span& span) {
     switch (kind) {
       case EventKind::api_call:
-        trace_.calls.push_back({span, fields.correlation, name_id(api_name(fields)), thread(fields)});
+        trace_.calls.push_back({span, fields.correlation, name_id(api_token(fields)), thread(fields)});
         return;
       case EventKind::kernel:
         return add_gpu(GpuWork::kernel, fields, span);

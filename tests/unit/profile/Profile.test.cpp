@@ -12,14 +12,14 @@ TEST(Distribution, InterpolatesBetweenNeighbours) {
   EXPECT_EQ(found.min, 10);
   EXPECT_EQ(found.max, 40);
   EXPECT_DOUBLE_EQ(found.mean, 25);
-  EXPECT_DOUBLE_EQ(found.median, 25);
+  EXPECT_DOUBLE_EQ(found.median.value(), 25);
   EXPECT_DOUBLE_EQ(found.p95, 38.5);
 }
 
 TEST(Distribution, OfOneValueIsThatValue) {
   const Distribution found = distribution_of({-7});
   EXPECT_EQ(found.min, -7);
-  EXPECT_DOUBLE_EQ(found.median, -7);
+  EXPECT_DOUBLE_EQ(found.median.value(), -7);
   EXPECT_DOUBLE_EQ(found.p95, -7);
   EXPECT_EQ(distribution_of({}).count, 0);
 }

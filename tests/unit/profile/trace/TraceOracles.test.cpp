@@ -107,7 +107,7 @@ TEST_P(Recorded, HasTheLaunchDelays) {
   for (const auto& [found, name] :
        {std::pair{profile_.delays.from_start, "from_api_start"}, std::pair{profile_.delays.from_end, "from_api_end"}}) {
     if (found.count == 0) continue;
-    EXPECT_NEAR(found.median / 1000, expected[name]["median_us"].get<double>(), 1e-6) << name;
+    EXPECT_NEAR(found.median.value() / 1000, expected[name]["median_us"].get<double>(), 1e-6) << name;
     EXPECT_NEAR(found.p95 / 1000, expected[name]["p95_us"].get<double>(), 1e-6) << name;
     EXPECT_EQ(found.min, ns(expected[name]["min_us"])) << name;
     EXPECT_EQ(found.max, ns(expected[name]["max_us"])) << name;
@@ -120,9 +120,9 @@ TEST_P(Recorded, HasTheSevenShares) {
     const json& expected = oracle_["seven"][row.name];
     EXPECT_EQ(row.count, expected["count"]) << row.name;
     EXPECT_EQ(row.ns, ns(expected["us"])) << row.name;
-    ASSERT_EQ(row.share.has_value(), !expected["share"].is_null()) << row.name;
-    if (row.share) {
-      EXPECT_NEAR(*row.share, expected["share"].get<double>(), 1e-6) << row.name;
+    ASSERT_EQ(row.share().has_value(), !expected["share"].is_null()) << row.name;
+    if (row.share()) {
+      EXPECT_NEAR(*row.share(), expected["share"].get<double>(), 1e-6) << row.name;
     }
   }
 }

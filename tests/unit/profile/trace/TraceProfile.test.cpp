@@ -84,12 +84,12 @@ TEST(TraceProfile, GivesWorkToTheInnermostOperator) {
   const auto row = [&](const std::string& name) {
     return *std::ranges::find(profile.operators, name, &OperatorRow::name);
   };
-  EXPECT_EQ(row("outer").self_ns, 50000);
+  EXPECT_EQ(row("outer").cost.self_ns, 50000);
   EXPECT_EQ(row("outer").time.total, 100000);
-  EXPECT_EQ(row("outer").gpu_ns, 20000 + 40000);
-  EXPECT_EQ(row("outer").gpu_count, 2);
-  EXPECT_EQ(row("inner").self_ns, 50000);
-  EXPECT_EQ(row("inner").gpu_ns, 60000);
+  EXPECT_EQ(row("outer").cost.gpu_ns, 20000 + 40000);
+  EXPECT_EQ(row("outer").cost.gpu_count, 2);
+  EXPECT_EQ(row("inner").cost.self_ns, 50000);
+  EXPECT_EQ(row("inner").cost.gpu_ns, 60000);
 }
 
 TEST(TraceProfile, MeasuresDelaysAndGaps) {
@@ -124,18 +124,18 @@ TEST(TraceProfile, SaysWhatIsNotRecordedRatherThanZero) {
   for (const ShareRow& row : profile.shares) {
     EXPECT_EQ(row.is_recorded, row.name != "cudaEventDestroy") << row.name;
     if (row.name == "cudaLaunchKernel") {
-      EXPECT_DOUBLE_EQ(row.share.value(), 0.5);  // not the launch of another name
+      EXPECT_DOUBLE_EQ(row.share().value(), 0.5);  // not the launch of another name
     }
     if (row.name == "nccl_kernels") {
-      EXPECT_DOUBLE_EQ(row.share.value(), 0.4);
+      EXPECT_DOUBLE_EQ(row.share().value(), 0.4);
     }
     if (row.name == "host_to_device_copy") {
-      EXPECT_DOUBLE_EQ(row.share.value(), 1);
+      EXPECT_DOUBLE_EQ(row.share().value(), 1);
     }
   }
   const test::TraceFile file(test::TraceFile::of(""));
   for (const ShareRow& row : profile_of(read_trace(file.path()), 0).shares)
-    EXPECT_FALSE(row.share) << row.name;
+    EXPECT_FALSE(row.share()) << row.name;
 }
 
 }  // namespace

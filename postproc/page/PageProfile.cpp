@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/page/Html.hpp"
+#include "postproc/page/PageTables.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/ProfileSummary.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// Of calls and operators of each configuration.
+constexpr std::size_t kMostRows = 8;
+
+HtmlCell ms_cell(double ns) {
+  return {significant(ns / 1e6), ns};
+}
+
+HtmlCell percent_cell(double share) {
+  return {fmt::format("{:.1f} %", 100 * share), share};
+}
+
+std::vector<HtmlCell> first_cells(const Study& study, const CellProfile& of) {
+  return {study.configuration(*of.cell).full_label(), HtmlCell(std::to_string(of.cell->ranks), of.cell->ranks)};
+}
+
+/// The seven figures, a row for each configuration.
+HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  HtmlTable out{
+      "profile-shares",
+      "Shares in the profile windows, all ranks together: calls of the time of all calls of CUDA, copies from "
+      "host to device of the time of copies and memsets, NCCL of the time of kernels. Not recorded: –.",
+      {"configuration", "ranks"},
+      {}};
+  for (const CellProfile& of : profiles) {
+    if (!of.has_gpu()) continue;
+    std::vector<HtmlCell> row = first_cells(study, of);
+    const bool is_first = out.rows.empty();
+    for (const ShareRow& share : of.total.shares) {
+      if (is_first) out.head.push_back(share.name);
+      const auto value = share.share();
+      row.push_back(share.is_recorded && value ? percent_cell(*value) : HtmlCell("–"));
+    }
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+/// The calls that take longest, of each configuration.
+HtmlTable calls_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  HtmlTable out{"profile-calls",
+                "Calls of the CUDA runtime and driver: a step of one rank.",
+                {"configuration", "ranks", "call", "calls", "ms", "share"},
+                {}};
+  for (const CellProfile& of : profiles) {
+    const std::vector<NamedTimes>& calls = of.total.calls;
+    for (std::size_t i = 0; i < std::min(kMostRows, calls.size()); ++i) {
+      const Distribution& time = calls[i].time;
+      const double count = of.per_step(time.count);
+      std::vector<HtmlCell> row = first_cells(study, of);
+      row.insert(row.end(), {calls[i].name, HtmlCell(significant(count), count), ms_cell(of.per_step(time.total)),
+                             percent_cell(static_cast<double>(time.total) / static_cast<double>(of.total.api_ns))});
+      out.rows.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+HtmlTable operators_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  HtmlTable out{"profile-operators",
+                "Operators by their own time on the host, without those that they call: a step of one rank.",
+                {"configuration", "ranks", "operator", "phase", "calls", "ms"},
+                {}};
+  for (const CellProfile& of : profiles) {
+    const std::vector<OperatorRow>& operators = of.total.operators;
+    for (std::size_t i = 0; i < std::min(kMostRows, operators.size()); ++i) {
+      const double count = of.per_step(operators[i].time.count);
+      std::vector<HtmlCell> row = first_cells(study, of);
+      row.insert(row.end(), {operators[i].name, operators[i].phase, HtmlCell(significant(count), count),
+                             ms_cell(of.per_step(operators[i].cost.self_ns))});
+      out.rows.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string profile_html(const Study& study) {
+  const std::vector<CellProfile> profiles = cell_profiles(study);
+  if (profiles.empty()) return {};
+  const auto on_gpu = std::ranges::count_if(profiles, &CellProfile::has_gpu);
+  std::string out;
+  if (on_gpu > 0) out += table(shares_table(study, profiles)) + table(calls_table(study, profiles));
+  const bool on_cpus = std::ranges::all_of(
+      profiles, [&](const CellProfile& of) { return study.runs[of.cell->measured.front()].on_cpu(); });
+  if (on_gpu == 0)
+    out += paragraph(
+        on_cpus
+            ? "The runs used CPUs: there are no calls of CUDA, copies and kernels, and so none of the shares that a "
+              "GPU's profile has."
+            : "No work of a GPU was recorded: another profiler (nsys, ncu) may have been attached.");
+  return out + table(operators_table(study, profiles)) +
+         paragraph(
+             "Steps take longer while they are recorded: where they are among the measured ones, rates are lower than "
+             "those of a run without a profile. All tables of a run, by rank: multicard-post profile RESULTS.h5 --run "
+             "NAME.");
+}
+
+}  // namespace multicard::post

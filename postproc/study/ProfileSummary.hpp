@@ -1,0 +1,27 @@
+#pragma once
+/// \file The profiles of a study's runs, by configuration and number of ranks.
+
+#include <vector>
+
+#include "postproc/study/Study.hpp"
+#include "profile/Profile.hpp"
+
+namespace multicard::post {
+
+/// The windows of all ranks and repeats of a cell together.
+struct CellProfile {
+  const Cell* cell = nullptr;
+  std::int64_t rank_steps = 0;  ///< steps, each rank's counted
+  /// Counts and totals of calls, kernels, copies, collectives, phases and operators; shares follow from them. Nothing
+  /// else in it is of all.
+  Profile total;
+
+  bool has_gpu() const { return total.kernel_ns > 0; }
+  /// Nanoseconds a step and rank.
+  double per_step(std::int64_t ns) const { return static_cast<double>(ns) / static_cast<double>(rank_steps); }
+};
+
+/// Of the cells that have a profile, in the study's order. `study` must outlive them.
+std::vector<CellProfile> cell_profiles(const Study& study);
+
+}  // namespace multicard::post

@@ -1,0 +1,121 @@
+#pragma once
+/// \file The columns of one table of profiles, for programs and for people; for postproc/trace only.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "postproc/page/Columns.hpp"
+
+namespace multicard::post {
+
+/// A row with the rank that it is of.
+template <class Row>
+struct OfRank {
+  std::int64_t rank = 0;
+  Row row;
+};
+
+inline constexpr Outputs kPrograms = kCsv | kJson, kPeople = kPage | kTerminal;
+
+/// NaN for what is not known.
+template <class T>
+double as_double(const T& value) {
+  return static_cast<double>(value);
+}
+template <class T>
+double as_double(const std::optional<T>& value) {
+  return value ? static_cast<double>(*value) : kNone;
+}
+
+/// "12.34 ms", in the largest unit of which it has one.
+std::string time_text(double ns);
+
+/// Names of kernels have hundreds of characters.
+std::string shortened(const std::string& name);
+
+/// What people see for a 0.
+enum class Zero { number, dash };
+
+/// Builds the columns of a table. Times are nanoseconds for programs and have units for people.
+template <class Row>
+class TableColumns {
+ public:
+  using Ranked = OfRank<Row>;
+
+  /// Of rows without a name.
+  TableColumns() { add_rank(); }
+  /// The name of a row is its first column; `label` is the header.
+  template <class Get>
+  TableColumns(const char* name, const char* label, Get get) {
+    columns_.emplace_back(
+        name, kPrograms | kPage, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label);
+    columns_.emplace_back(
+        name, kTerminal, [get](const Ranked& of) { return Value(shortened(std::invoke(get, of.row))); }, label);
+    add_rank();
+  }
+
+  template <class Get>
+  TableColumns& count(const char* name, const char* label, Get get, Zero zero = Zero::number) {
+    if (zero == Zero::number) return number(name, label, get, Format::count);
+    columns_.emplace_back(name, kPrograms, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); });
+    columns_.emplace_back(
+        name, kPeople,
+        [get](const Ranked& of) {
+          const auto value = std::invoke(get, of.row);
+          return as_double(value) == 0 ? Value(kNone) : Value(value);
+        },
+        label, Format::count);
+    return *this;
+  }
+  template <class Get>
+  TableColumns& bytes(const char* name, const char* label, Get get, Zero zero = Zero::number) {
+    return number(name, label, get, zero == Zero::number ? Format::bytes : Format::bytes_if_any);
+  }
+  template <class Get>
+  TableColumns& percent(const char* name, const char* label, Get get) {
+    return number(name, label, get, Format::percent);
+  }
+  template <class Get>
+  TableColumns& number(const char* name, const char* label, Get get, Format format = Format::plain) {
+    columns_.emplace_back(
+        name, kPrograms | kPeople, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label, format);
+    return *this;
+  }
+  template <class Get>
+  TableColumns& time(const std::string& name, const char* label, Get get, Zero zero = Zero::number) {
+    columns_.emplace_back(name + "_ns", kPrograms, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); });
+    columns_.emplace_back(
+        name, kPeople,
+        [get, zero](const Ranked& of) {
+          const double known = as_double(std::invoke(get, of.row));
+          const double ns = known == 0 && zero == Zero::dash ? kNone : known;
+          return Value(HtmlCell(time_text(ns), ns));
+        },
+        label);
+    return *this;
+  }
+  /// Count, total, mean, median, 95th percentile, least and most of a row's `time`.
+  TableColumns& distribution() {
+    return count("count", "count", [](const Row& row) { return row.time.count; })
+        .time("total", "total", [](const Row& row) { return row.time.total; })
+        .time("mean", "mean", [](const Row& row) { return row.time.mean; })
+        .time("median", "median", [](const Row& row) { return row.time.median; })
+        .time("p95", "95 %", [](const Row& row) { return row.time.p95; })
+        .time("min", "min", [](const Row& row) { return row.time.min; })
+        .time("max", "max", [](const Row& row) { return row.time.max; });
+  }
+
+  const Columns<Ranked>& all() const { return columns_; }
+
+ private:
+  void add_rank() {
+    columns_.emplace_back(
+        "rank", kPrograms | kPeople, [](const Ranked& of) { return Value(of.rank); }, "rank");
+  }
+
+  Columns<Ranked> columns_;
+};
+
+}  // namespace multicard::post
