@@ -12,6 +12,7 @@
 #include "comm/Signals.hpp"
 #include "device/DeviceError.hpp"
 #include "device/HostTensors.hpp"
+#include "profiler/KinetoSession.hpp"
 
 namespace multicard {
 namespace {
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   // In this order, before anything is allocated in earnest and before any other thread runs.
   keep_freed_memory();
   count_host_tensors();
+  silence_kineto();
   std::set_terminate(end_uncaught);
   Command command;
   // Help and wrong words end here, without MPI: they work on a login node, and say so once under mpirun.

@@ -85,6 +85,12 @@ void RunRecorder::add_rates() {
   }
 }
 
+void RunRecorder::take_profile(const std::map<std::string, RankTable>& tables, double seconds) {
+  for (const auto& [path, table] : tables)
+    steps_.record().tables[path] = table;
+  stalled_s_ += seconds;
+}
+
 void RunRecorder::complete_steps() {
   RankRecord& record = steps_.record();
   record.samples.resize(record.steps.size());
@@ -98,7 +104,7 @@ RunSummary RunRecorder::summary(RunStatus status) const {
   RunSummary summary;
   summary.name = "main";
   summary.status = word_for(status);
-  summary.skip_steps = options.skip_steps;
+  summary.skip_steps = options.profile.skip_steps;
   summary.text = {{"task", std::string(word_of(options.task, kTaskWords))},
                   {"strategy", std::string(word_of(options.parallel.strategy, kStrategyWords))},
                   {"backend", setup_.backend_name()},

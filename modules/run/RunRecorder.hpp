@@ -1,6 +1,7 @@
 #pragma once
 /// \file The record of one run on one rank: steps, metrics, epochs, totals and the summary.
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -42,6 +43,8 @@ class RunRecorder : public StepObserver {
   /// Brings what is counted since the start (memory, communication, transfers) and, of text, the rates of the steps
   /// recorded since the last call up to date.
   void take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies);
+  /// What profile windows have recorded so far, and the time that opening or closing one took: no training time.
+  void take_profile(const std::map<std::string, RankTable>& tables, double seconds);
   /// Cuts what the last step left half recorded. To be followed by take_totals().
   void complete_steps();
 

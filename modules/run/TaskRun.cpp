@@ -18,6 +18,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges() : nullptr),
       clock_(setup_.device().device),
       recorder_(setup_, deck, clock_.name()),
+      profile_(setup_, clock_, recorder_),
       reporter_(setup_, task_options.verbosity, task_options.label),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
@@ -122,6 +123,7 @@ void TaskRun::begin() {
                            setup_.average ? &*setup_.average : nullptr,
                            [this] { checkpoints_.let_change(); }};
   trainer_ = std::make_unique<Trainer>(parts, settings);
+  profile_.check(settings.first_step, settings.num_steps);
   reporter_.open_feed(recorder_.steps(), recorder_.deck(), settings.first_step);
   if (options.run.keep_checkpoints > 0)
     agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
@@ -166,6 +168,7 @@ Requests TaskRun::take_requests() {
 
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
+  profile_.move_to(trainer_->num_completed());
   trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
   recorder_.steps().add_step_times(clock_.take_finished());
   note_checkpoints();
@@ -205,6 +208,7 @@ void TaskRun::conclude(StopMonitor* stop) {
 RunResult TaskRun::finish(StopMonitor* stop) {
   const Working working(setup_);
   if (status_ != RunStatus::failed) guarded([&] { conclude(stop); });
+  if (trainer_) profile_.close(num_completed());  // where it failed
   reporter_.pause();
   recorder_.steps().add_step_times(clock_.take_all());
   recorder_.complete_steps();
@@ -224,6 +228,7 @@ void TaskRun::evaluate() {
   DataSource* test = setup_.test_data();
   const std::int64_t done = trainer_->num_completed();
   if (test == nullptr || last_evaluated_ == done) return;
+  profile_.close(done);
   const TimePoint start = SteadyClock::now();
   const Evaluation found = trainer_->evaluate([&] { return setup_.model().evaluate(*test, setup_.communicator); });
   last_evaluated_ = done;
@@ -237,6 +242,7 @@ void TaskRun::evaluate() {
 
 void TaskRun::evaluate_generation(GenerationPhase phase) {
   if (!answers_.is_due(phase)) return;
+  profile_.close(num_completed());
   const TimePoint start = SteadyClock::now();
   std::optional<QuestionScore> score;
   double seconds_of_questions = 0;
@@ -259,6 +265,7 @@ void TaskRun::save_checkpoint() {
   const bool is_wanted =
       setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
   if (!is_wanted || last_saved_ == done) return;
+  profile_.close(done);
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
@@ -281,19 +288,6 @@ void TaskRun::checkpoint() {
     if (!trainer_) begin();
     save_checkpoint();
   });
-}
-
-void TaskRun::finish_checkpoints() {
-  const TimePoint start = SteadyClock::now();
-  checkpoints_.finish();
-  note_checkpoints();
-  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
-}
-
-void TaskRun::note_checkpoints() {
-  checkpoints_.poll();
-  for (const WrittenCheckpoint& written : checkpoints_.take_written())
-    recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);
 }
 
 }  // namespace multicard

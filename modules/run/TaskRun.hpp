@@ -14,6 +14,7 @@
 #include "results/Divergence.hpp"
 #include "run/EarlyStopping.hpp"
 #include "run/EvaluationPlan.hpp"
+#include "run/RunProfile.hpp"
 #include "run/RunRecorder.hpp"
 #include "run/RunReporter.hpp"
 #include "tasks/setup/TrainingSetup.hpp"
@@ -144,6 +145,7 @@ class TaskRun {
   std::unique_ptr<StepObserver> phase_ranges_;  ///< null on CPUs
   StepClock clock_;
   RunRecorder recorder_;
+  RunProfile profile_;
   RunReporter reporter_;
   CheckpointWriter checkpoints_;
   EvaluationPlan plan_;

@@ -65,10 +65,24 @@ bool TaskRun::may_be_spoilt() const {
   return setup_.options.run.on_divergence == OnDivergence::stop && divergence_.is_suspicious();
 }
 
+void TaskRun::finish_checkpoints() {
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.finish();
+  note_checkpoints();
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+void TaskRun::note_checkpoints() {
+  checkpoints_.poll();
+  for (const WrittenCheckpoint& written : checkpoints_.take_written())
+    recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);
+}
+
 // On a GPU the results of the newest step are not read yet: a request or an error in it belongs to the steps before the
 // move and must not get lost with this run.
 void TaskRun::settle_steps() {
   recorder_.add_train_seconds(epoch());
+  profile_.close(num_completed());
   clock_.pause();
   trainer_->read_all_results();
   recorder_.steps().add_step_times(clock_.take_all());

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/SavedPointer.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
 #include "kernels/cpu/NormPlanes.hpp"
@@ -91,6 +92,7 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& images, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual, const NormTensors& norm,
                             const NormContext* norm_context, Activation activation) {
+    const OperatorScope scope("multicard::batch_norm");
     const at::MemoryFormat layout = layout_of(images);
     const at::Tensor x = in_layout(images, layout);
     const at::Tensor added = residual ? in_layout(*residual, layout) : at::Tensor();

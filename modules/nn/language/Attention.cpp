@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/AttentionKernel.hpp"
+#include "kernels/OperatorScope.hpp"
 #include "nn/language/Rope.hpp"
 
 namespace multicard {
@@ -36,6 +37,7 @@ class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const HeadShape& shape,
                             const c10::intrusive_ptr<SequencePlan>& plan, std::int64_t window) {
+    const OperatorScope scope("multicard::attention");
     apply_rope(qkv, shape, plan->rope, Rotation::forward);
     const AttentionInputs inputs = parts_of(qkv, shape);
     const AttentionSaved saved = attention_kernel(inputs).forward(inputs, *plan, window);

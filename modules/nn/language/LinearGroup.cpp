@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/Matmul.hpp"
+#include "kernels/OperatorScope.hpp"
 #include "kernels/SavedPointer.hpp"
 #include "nn/language/Int4Weight.hpp"
 #include "nn/layers/Random.hpp"
@@ -43,6 +44,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
                             const LinearPass* pass) {
+    const OperatorScope scope("multicard::linear_group");
     const bool adapts = group->is_adapted() && pass->uses_adapters;
     const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);

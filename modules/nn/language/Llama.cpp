@@ -18,6 +18,7 @@
 #include "nn/layers/InitialWeights.hpp"
 #include "nn/losses/SequenceLoss.hpp"
 #include "nn/losses/TokenLoss.hpp"
+#include "profiler/BlockScope.hpp"
 
 namespace multicard {
 namespace {
@@ -55,6 +56,7 @@ struct Llama::Impl {
   }
 
   at::Tensor embedded(const at::Tensor& tokens) const {
+    const BlockScope scope("embedding");
     return at::embedding(ends.embedding.used(uses_adapters()), tokens.reshape({-1})).to(compute);
   }
 
@@ -248,8 +250,9 @@ void Llama::set_loss_chunk(std::int64_t targets) {
 }
 
 at::Tensor Llama::loss_sum(const TextInput& input) {
-  const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
-  return token_loss(impl_->hidden(input), impl_->head(), targets, impl_->loss_chunk);
+  const at::Tensor hidden = impl_->hidden(input), targets = input.targets.reshape({-1});
+  const BlockScope scope("head");
+  return token_loss(hidden, impl_->head(), token_targets(targets, num_targets(input.shapes)), impl_->loss_chunk);
 }
 
 SequenceLosses Llama::sequence_losses(const TextInput& input) {
@@ -259,6 +262,7 @@ SequenceLosses Llama::sequence_losses(const TextInput& input) {
   sequences.sequence_of = plan->sequence_of.index_select(0, sequences.targets.positions);
   sequences.num_sequences = static_cast<std::int64_t>(plan->sequences.size());
   const at::Tensor hidden = impl_->hidden(impl_->embedded(input.tokens), plan, plan->longest);
+  const BlockScope scope("head");
   return {multicard::sequence_losses(hidden, impl_->head(), sequences, impl_->loss_chunk), sequences.counts()};
 }
 

@@ -12,6 +12,7 @@
 #include "nn/language/RmsNorm.hpp"
 #include "nn/language/SwiGlu.hpp"
 #include "nn/layers/Random.hpp"
+#include "profiler/BlockScope.hpp"
 #include "state/PeftAdapter.hpp"
 
 namespace multicard {
@@ -140,6 +141,7 @@ std::vector<at::Tensor> LlamaBlock::trained() const {
 }
 
 Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
+  const BlockScope scope("layers", number_);
   return after_norm(norm_input(in, pass), pass);
 }
 
@@ -224,6 +226,7 @@ class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
 };
 
 Residual LlamaBlock::checkpointed_forward(const Residual& in, const LlamaPass& pass) const {
+  const BlockScope scope("layers", number_);
   const auto delta = in.delta.defined() ? std::optional<at::Tensor>(in.delta) : std::nullopt;
   const std::vector<at::Tensor> leaves = trained();
   const variable_list out = CheckpointedBlock::apply(in.x, delta, at::TensorList(leaves), this, &pass);

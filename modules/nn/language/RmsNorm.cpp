@@ -7,6 +7,7 @@
 #include <ATen/ops/rsqrt.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/TokenPath.hpp"
 #include "kernels/cpu/TokenRows.hpp"
 
@@ -108,6 +109,7 @@ class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& added,
                                const at::Tensor& weight, double epsilon, TokenPath path) {
+    const OperatorScope scope("multicard::add_rms_norm");
     const at::Tensor delta = added.value_or(at::Tensor());
     const NormResult result = normed_by(path, x, delta, weight, epsilon);
     context->save_for_backward({result.stream, result.scale, weight});

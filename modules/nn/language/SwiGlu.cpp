@@ -7,6 +7,7 @@
 #include <ATen/ops/silu.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/TokenPath.hpp"
 #include "kernels/cpu/TokenRows.hpp"
 
@@ -69,6 +70,7 @@ at::Tensor gradient_by_rows(const at::Tensor& dy, const at::Tensor& both) {
 class SwiGlu : public torch::autograd::Function<SwiGlu> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_and_up, TokenPath path) {
+    const OperatorScope scope("multicard::swiglu");
     const at::Tensor both = gate_and_up.contiguous();
     context->save_for_backward({both});
     context->saved_data["path"] = static_cast<std::int64_t>(path);

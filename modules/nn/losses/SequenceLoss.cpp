@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/Matmul.hpp"
+#include "kernels/OperatorScope.hpp"
 #include "nn/losses/ChunkedLoss.hpp"
 
 namespace multicard {
@@ -21,6 +22,7 @@ class SequenceLoss : public torch::autograd::Function<SequenceLoss> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
                             const SequenceTargets& sequences, std::int64_t chunk_rows, bool needs_hidden,
                             bool needs_weight) {
+    const OperatorScope scope("multicard::sequence_loss");
     const ChunkedLoss chunks(hidden, weight, sequences.targets, chunk_rows);
     at::Tensor sums = at::zeros({sequences.num_sequences}, hidden.options().dtype(at::kDouble)), dhidden;
     // Backward gives one number for each sequence, which multiplies the gradients of all of its targets. Those of

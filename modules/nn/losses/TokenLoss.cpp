@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/Matmul.hpp"
+#include "kernels/OperatorScope.hpp"
 #include "nn/losses/ChunkedLoss.hpp"
 
 namespace multicard {
@@ -27,6 +28,7 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
                             const TokenTargets& targets, std::int64_t chunk_rows, bool needs_hidden,
                             bool needs_weight) {
+    const OperatorScope scope("multicard::token_loss");
     const ChunkedLoss chunks(hidden, weight, targets, chunk_rows);
     at::Tensor total = at::zeros({}, hidden.options().dtype(at::kDouble)), dhidden, dweight;
     if (needs_hidden) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());

@@ -10,6 +10,7 @@
 #include <ATen/ops/silu.h>
 
 #include "nn/layers/Random.hpp"
+#include "profiler/BlockScope.hpp"
 
 namespace multicard {
 namespace {
@@ -116,9 +117,12 @@ std::int64_t EfficientNet::total_stride() {
 }
 
 at::Tensor EfficientNet::forward(const at::Tensor& images_NCHW) {
-  at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::silu);
-  for (std::size_t i = 0; i < blocks_.size(); ++i)
+  at::Tensor x = forward_stem(stem_, images_NCHW, Activation::silu);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const BlockScope scope("blocks", static_cast<std::int64_t>(i));
     x = blocks_[i].forward(x, norm_context(), seed_of_stream(dropout_seed(), i));
+  }
+  const BlockScope scope("head");
   return classify(head_.forward(x, norm_context(), Activation::silu));
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/SavedPointer.hpp"
 #include "kernels/cpu/DepthwiseRows.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
@@ -243,6 +244,7 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
                             const Parameter&, const Parameter&, const Parameter&, const Parameter&, const Parameter&,
                             const Parameter&, const Parameter&, const InvertedResidual* block,
                             const NormContext* norm_context) {
+    const OperatorScope scope("multicard::inverted_residual");
     const at::MemoryFormat layout = layout_of(x);
     SavedBlock saved;
     saved.input = in_layout(x, at::MemoryFormat::ChannelsLast);

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/SavedPointer.hpp"
 
 namespace multicard {
@@ -57,6 +58,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const NormTensors& norm, StatisticsReducer* reducer) {
+    const OperatorScope scope("multicard::gathered_norm");
     const at::Tensor x = input.contiguous(input.suggest_memory_format());
     const std::int64_t count = x.numel() / std::max<std::int64_t>(1, x.size(1));
     const ReplicaStatistics all = gathered(x, count, norm, *reducer);

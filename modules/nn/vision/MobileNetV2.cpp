@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "profiler/BlockScope.hpp"
+
 namespace multicard {
 namespace {
 
@@ -71,9 +73,12 @@ std::int64_t MobileNetV2::total_stride() {
 }
 
 at::Tensor MobileNetV2::forward(const at::Tensor& images_NCHW) {
-  at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::relu6);
-  for (const InvertedResidual& block : blocks_)
-    x = block.forward(x, norm_context());
+  at::Tensor x = forward_stem(stem_, images_NCHW, Activation::relu6);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const BlockScope scope("blocks", static_cast<std::int64_t>(i));
+    x = blocks_[i].forward(x, norm_context());
+  }
+  const BlockScope scope("head");
   return classify(head_.forward(x, norm_context(), Activation::relu6));
 }
 

@@ -15,6 +15,7 @@
 #include "base/Text.hpp"
 #include "device/StagedCopies.hpp"
 #include "nn/layers/Random.hpp"
+#include "profiler/BlockScope.hpp"
 
 namespace multicard {
 namespace {
@@ -135,6 +136,11 @@ void Network::add_classifier(const std::string& name, std::int64_t num_features,
   classifier_.weight = add_parameter(classifier_names_[0], {num_classes, num_features}, weight);
   classifier_.bias = add_parameter(classifier_names_[1], {num_classes}, bias);
   dropout_ = dropout;
+}
+
+at::Tensor Network::forward_stem(const ConvNorm& stem, const at::Tensor& images_NCHW, Activation activation) const {
+  const BlockScope scope("stem");
+  return stem.forward(images_NCHW, norm_context(), activation);
 }
 
 at::Tensor Network::classify(const at::Tensor& features_NCHW) const {

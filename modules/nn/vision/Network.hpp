@@ -88,6 +88,8 @@ class Network {
   void add_classifier(const std::string& name, std::int64_t num_features, std::int64_t num_classes,
                       const Initial& weight, const Initial& bias, double dropout);
   /// @}
+  /// The first layer, as block "stem".
+  at::Tensor forward_stem(const ConvNorm& stem, const at::Tensor& images_NCHW, Activation activation) const;
   /// The classifier of the mean over H and W of features [N, C, H, W], after dropout in training.
   at::Tensor classify(const at::Tensor& features_NCHW) const;
   const NormContext& norm_context() const { return norm_context_; }

@@ -5,6 +5,8 @@
 
 #include <ATen/ops/max_pool2d.h>
 
+#include "profiler/BlockScope.hpp"
+
 namespace multicard {
 namespace {
 
@@ -89,10 +91,13 @@ std::int64_t ResNet::total_stride() {
 }
 
 at::Tensor ResNet::forward(const at::Tensor& images_NCHW) {
-  at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::relu);
+  at::Tensor x = forward_stem(stem_, images_NCHW, Activation::relu);
   x = at::max_pool2d(x, {3, 3}, {kPoolStride, kPoolStride}, {1, 1});
-  for (const ResidualBlock& block : blocks_)
-    x = block.forward(x, norm_context());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const BlockScope scope("blocks", static_cast<std::int64_t>(i));
+    x = blocks_[i].forward(x, norm_context());
+  }
+  const BlockScope scope("head");
   return classify(x);
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/OperatorScope.hpp"
 #include "kernels/SavedPointer.hpp"
 
 namespace multicard {
@@ -76,6 +77,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const NormTensors& norm, StatisticsReducer* reducer,
                             Activation activation) {
+    const OperatorScope scope("multicard::synchronised_norm");
     const BatchMoments moments = reduced_moments(x, *reducer);
     track(norm, moments);
     const at::Tensor inverse_deviation = (moments.variance + kNormEpsilon).rsqrt();

@@ -87,7 +87,8 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
 std::string LanguageTask::tokens_text() const {
   constexpr std::int64_t kMostSteps = 1000;  // counting takes time of its own
   const std::int64_t steps = options_.run.steps.value_or(options_.run.epochs * train_->steps_per_epoch());
-  const std::int64_t first = std::min(options_.skip_steps, steps - 1), end = std::min(steps, first + kMostSteps);
+  const std::int64_t first = std::min(options_.profile.skip_steps, steps - 1),
+                     end = std::min(steps, first + kMostSteps);
   std::int64_t tokens = 0;
   for (std::int64_t step = first; step < end; ++step)
     tokens += train_->work_in(step);

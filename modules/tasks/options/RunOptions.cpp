@@ -101,7 +101,7 @@ RunOptions read(Section& root, const Deck& deck) {
   Section schedule = root.section("schedule"), run = root.section("run"), profile = root.section("profile");
   options.schedule = read_schedule_options(schedule);
   options.run = read_run_settings(run);
-  options.skip_steps = read_skip_steps(profile, options.skip_steps);
+  options.profile = read_profile_options(profile);
   check_together(root, options);
   return options;
 }
@@ -153,8 +153,9 @@ Deck with_defaults(const Deck& deck) {
 
 const DeckKeys& run_keys() {
   static const DeckKeys keys = [] {
-    DeckKeys all = concatenated({top_keys(), model_keys(), data_keys(), parallel_keys(), exchange_keys(),
-                                 compute_keys(), optimizer_keys(), run_settings_keys(), evaluate_keys()});
+    DeckKeys all =
+        concatenated({top_keys(), model_keys(), data_keys(), parallel_keys(), exchange_keys(), compute_keys(),
+                      optimizer_keys(), run_settings_keys(), evaluate_keys(), profile_keys()});
     std::stable_sort(all.begin(), all.end(),
                      [](const DeckKey& a, const DeckKey& b) { return place_of(a) < place_of(b); });
     return all;

@@ -10,6 +10,7 @@
 #include "data/loading/DataOptions.hpp"
 #include "device/ComputeOptions.hpp"
 #include "nn/options/ModelOptions.hpp"
+#include "profiler/ProfileOptions.hpp"
 #include "tasks/options/EvaluateOptions.hpp"
 #include "tasks/options/RunSettings.hpp"
 #include "train/OptimizerOptions.hpp"
@@ -33,7 +34,7 @@ struct RunOptions {
   ScheduleOptions schedule;
   RunSettings run;
   EvaluateOptions evaluate;
-  std::int64_t skip_steps = 5;  ///< profile.skip_steps: first steps that statistics leave out
+  ProfileOptions profile;
 
   bool is_language() const { return task == TaskName::llm; }
 };

@@ -96,20 +96,6 @@ DeckKeys record_keys() {
        "cuda graph",
        "replay whole steps as CUDA graphs",
        {.reserved = "true", .available = "auto false"}},
-      {"profile.skip_steps", any, bookkeeping, "skip steps", "first steps that the statistics of step times leave out"},
-      {"profile.enabled",
-       any,
-       bookkeeping,
-       "profile",
-       "profile `profile.steps` steps",
-       {.reserved = "true", .available = "false"}},
-      {"profile.steps", any, bookkeeping, "profile steps", "steps of a profile"},
-      {"profile.trace",
-       any,
-       bookkeeping,
-       "trace",
-       "write the profile as a trace too",
-       {.reserved = "true", .available = "false"}},
   };
 }
 
@@ -141,13 +127,6 @@ RunSettings read_run_settings(Section& section) {
   section.choice("cuda_graph", CudaGraph::automatic, kCudaGraphWords);
   run.ema_decay = section.get_in_range("ema_decay", run.ema_decay, 0.0, kBelowOne);
   return run;
-}
-
-std::int64_t read_skip_steps(Section& profile, std::int64_t fallback) {
-  profile.get("enabled", false);
-  profile.get("trace", false);
-  profile.get_in_range<std::int64_t>("steps", 10, 1, most::kSteps);
-  return profile.get_in_range<std::int64_t>("skip_steps", fallback, 0, most::kSteps);
 }
 
 DeckKeys run_settings_keys() {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file How long a run is, what it writes, and how it computes: the sections run and profile of a deck.
+/// \file How long a run is, what it writes, and how it computes: the section run of a deck.
 
 #include <cstdint>
 #include <optional>
@@ -53,10 +53,6 @@ struct RunSettings : ComputeOptions {
 
 /// \param run the section run
 RunSettings read_run_settings(Section& run);
-
-/// First steps that statistics leave out, `fallback` by default: the one key of the section profile that counts without
-/// a profile.
-std::int64_t read_skip_steps(Section& profile, std::int64_t fallback);
 
 /// The keys of run and profile that no other module owns.
 DeckKeys run_settings_keys();

@@ -43,7 +43,7 @@ TEST(RunOptions, HasTheDocumentedDefaults) {
   EXPECT_EQ(options.run.wall_limit, std::nullopt);
   EXPECT_EQ(options.run.timeout_s, 300);
   EXPECT_EQ(options.evaluate.every_epochs, 1);
-  EXPECT_EQ(options.skip_steps, 5);
+  EXPECT_EQ(options.profile.skip_steps, 5);
 }
 
 TEST(RunOptions, ReadsAWholeDeck) {
@@ -85,7 +85,7 @@ profile: {enabled: false, skip_steps: 2, steps: 10, trace: false}
   EXPECT_EQ(options.run.wall_limit, 1800.0);
   EXPECT_EQ(options.evaluate.every_steps, 10);
   EXPECT_TRUE(options.evaluate.at_start);
-  EXPECT_EQ(options.skip_steps, 2);
+  EXPECT_EQ(options.profile.skip_steps, 2);
 }
 
 TEST(RunOptions, NamesAMistypedKeyInEverySection) {

@@ -160,7 +160,7 @@ TEST(Sweep, ReplacesEpochsByItsLimitsAndMeasuresOnly) {
   const RunOptions options = read_run_options(expand(sweep, 1).at(0).deck);
 
   EXPECT_EQ(options.run.steps, 30);
-  EXPECT_EQ(options.skip_steps, 4);
+  EXPECT_EQ(options.profile.skip_steps, 4);
   EXPECT_EQ(sweep.timeout_s, 90);
   EXPECT_EQ(options.run.keep_checkpoints, 0);
   EXPECT_FALSE(options.run.keep_best);
@@ -241,7 +241,7 @@ TEST_F(QuickSweep, PutsItsSectionInPlaceOfTheRest) {
   const RunOptions options = read_run_options(variants[0].deck);
   EXPECT_EQ(options.data.image_size, 32);
   EXPECT_EQ(options.run.steps, 4);
-  EXPECT_EQ(options.skip_steps, 2) << "what the section leaves out stays";
+  EXPECT_EQ(options.profile.skip_steps, 2) << "what the section leaves out stays";
   EXPECT_EQ(options.run.output, "small");
   EXPECT_EQ(options.run.global_batch, 64);
   EXPECT_EQ(options.model.width, 0.5);
@@ -302,7 +302,7 @@ TEST(Study, ExpandsToRuns) {
       EXPECT_EQ(output, (scale == SweepScale::full ? "results/study/" : "results/study_quick/") +
                             entry.path().stem().string() + (scale == SweepScale::smoke ? "_smoke" : ""));
     }
-  EXPECT_EQ(num_decks, 15);
+  EXPECT_EQ(num_decks, 18);
 }
 
 /// Whatever else is among the decks that come with the program can be started (decks of plans: commands/Plan; of

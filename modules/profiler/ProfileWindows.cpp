@@ -1,0 +1,135 @@
+#include "profiler/ProfileWindows.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "profile/trace/StepWindow.hpp"
+#include "profile/trace/TraceProfile.hpp"
+#include "results/ProfileTables.hpp"
+
+namespace multicard {
+
+namespace {
+
+bool is_profiled(const ProfileOptions& options, std::int64_t step) {
+  const std::int64_t length = options.skip_steps + options.steps;
+  return step / length < options.repeat && step % length >= options.skip_steps;
+}
+
+/// What the program reported, as part of the trace.
+void add_ranges(RangeLog& log, KinetoTrace& recorded) {
+  Trace& trace = recorded.trace;
+  const auto thread_of = [&](std::int64_t thread) {
+    const auto [known, is_new] = recorded.threads.emplace(thread, trace.num_threads);
+    if (is_new) ++trace.num_threads;
+    return known->second;
+  };
+  for (const LoggedPhase& phase : log.take_phases())
+    trace.phases.push_back({{phase.begin, phase.end}, phase.phase});
+  for (const LoggedMemory& memory : log.take_memory())
+    trace.allocations.push_back({memory.at, memory.bytes, thread_of(memory.thread)});
+  std::vector<LoggedBlock> blocks = log.take_blocks();
+  // In the order in which they were entered: a block ends, and is reported, after those within it.
+  std::ranges::stable_sort(blocks, {}, &LoggedBlock::begin);
+  for (const LoggedBlock& block : blocks) {
+    BlockRange range;
+    static_cast<Span&>(range) = {block.begin, block.end};
+    range.name = trace.names.id(block.name);
+    range.thread = thread_of(block.thread);
+    range.first_node = block.first_node;
+    range.end_node = block.end_node;
+    trace.blocks.push_back(range);
+  }
+}
+
+std::vector<ExchangeRow> exchange_rows(const ProfileWindows::Totals& now, const ProfileWindows::Totals& before) {
+  std::vector<ExchangeRow> rows;
+  for (const auto& [kind, totals] : totals_since(now, before))
+    if (totals.calls > 0) rows.push_back({kind, totals});
+  return rows;
+}
+
+}  // namespace
+
+std::int64_t first_profiled_step(const ProfileOptions& options, std::int64_t first_step, std::int64_t num_steps) {
+  const std::int64_t length = options.skip_steps + options.steps;
+  const std::int64_t in_cycle = first_step % length;
+  const std::int64_t next = first_step - in_cycle + std::max(in_cycle, options.skip_steps);
+  return is_profiled(options, next) ? std::min(next, num_steps) : num_steps;
+}
+
+ProfileWindows::ProfileWindows(const ProfileOptions& options, at::Device device)
+    : options_(options), device_(device), phases_(log_) {}
+
+ProfileWindows::~ProfileWindows() = default;
+
+bool ProfileWindows::changes_before(std::int64_t step) const {
+  return !has_failed_ && is_profiled(options_, step) != (session_ != nullptr);
+}
+
+void ProfileWindows::change_before(std::int64_t step, const Totals& totals) {
+  if (!changes_before(step)) return;
+  if (session_)
+    close(step, totals);
+  else
+    open(step, totals);
+}
+
+void ProfileWindows::open(std::int64_t step, const Totals& totals) {
+  if (!log_.open()) return fail("the profile window cannot open (another run of this process has one)");
+  opened_ = SteadyClock::now();
+  try {
+    threads_ = thread_times();
+    session_ = std::make_unique<KinetoSession>(device_, options_.shapes ? Shapes::in_names : Shapes::left_out);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  if (options_.memory) memory_ = std::make_unique<MemoryLog>(log_);
+  first_step_ = step;
+  totals_ = totals;
+}
+
+void ProfileWindows::fail(const std::string& message) {
+  log_local_error(message + ". The run continues without further windows.");
+  log_.close();
+  has_failed_ = true;
+}
+
+void ProfileWindows::close(std::int64_t step, const Totals& totals) {
+  if (!session_) return;
+  memory_.reset();
+  log_.close();
+  try {
+    take(step - first_step_, totals);
+  } catch (const std::exception& error) {  // out of memory, too
+    fail(error.what());
+  }
+  session_.reset();
+}
+
+void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
+  const std::map<std::int64_t, ThreadTimes> threads = thread_times();
+  const auto window_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - opened_).count();
+  KinetoTrace recorded = session_->stop();
+  add_ranges(log_, recorded);
+  keep_steps(recorded.trace);
+  if (device_.is_cuda() && recorded.trace.gpu.empty())
+    log_warning(
+        "the profile has no work of the GPU (CUPTI recorded none: another profiler, such as nsys or ncu, may hold it, "
+        "or "
+        "this user may not trace). Its other tables are complete.");
+  Profile profile = profile_of(recorded.trace, 0);
+  profile.num_steps = num_steps;
+  profile.window_ns = window_ns;
+  profile.threads = thread_rows(threads_, threads, window_ns);
+  profile.exchanges = exchange_rows(totals, totals_);
+  for (const auto& [path, table] : tables_of_profile(profile))
+    add_part(tables_[path], table);
+}
+
+}  // namespace multicard

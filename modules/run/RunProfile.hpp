@@ -1,0 +1,40 @@
+#pragma once
+/// \file The profile of a run while it trains.
+
+#include <cstdint>
+#include <memory>
+
+#include "base/Clock.hpp"
+#include "profiler/ProfileWindows.hpp"
+#include "run/RunRecorder.hpp"
+
+namespace multicard {
+
+/// Opens and closes the profile windows that a deck asks for, and gives what they find to the record. Without
+/// profile.enabled it does nothing.
+class RunProfile {
+ public:
+  /// All must outlive it; `clock` is observed.
+  RunProfile(const TrainingSetup& setup, StepClock& clock, RunRecorder& recorder);
+
+  /// Says, on rank 0, where no window lies in steps `first_step` to `num_steps`.
+  void check(std::int64_t first_step, std::int64_t num_steps) const;
+  /// To be called before each step. No step has the time that opening and closing take.
+  void move_to(std::int64_t step);
+  /// Closes the window that is open, if any: before step `step` come an evaluation or a checkpoint, which must have
+  /// what was recorded so far, or the run ends or leaves this rank. move_to() opens it again for the steps that are
+  /// left of it.
+  void close(std::int64_t step);
+
+ private:
+  /// Opens or closes, with the clock paused. \param change takes the totals of collectives
+  template <class Change>
+  void change(const Change& change);
+
+  const TrainingSetup& setup_;
+  StepClock& clock_;
+  RunRecorder& recorder_;
+  std::unique_ptr<ProfileWindows> windows_;  ///< null where the deck asks for none
+};
+
+}  // namespace multicard

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Profile windows of runs on CPU ranks, from the deck to multicard-post profile. Standard library only.
+
+usage: profile_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from command_test import POST, CommandTest, run
+from tuning_case import TuningCase
+
+PROFILE = ("profile.enabled=true", "profile.skip_steps=1", "profile.steps=2", "evaluate.every_epochs=0")
+
+
+class Profile(CommandTest):
+    def profile(self, code, *arguments):
+        done = subprocess.run([POST, "profile", *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr if code else done.stdout
+
+    def table(self, name, results=None, *arguments):
+        text = self.profile(0, results or self.path("out/results.h5"), "--csv", name, *arguments)
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def test_every_rank_has_its_tables(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, *PROFILE))
+        phases = self.table("phases")
+        for rank in ("0", "1"):
+            of_rank = {row["name"]: row for row in phases if row["rank"] == rank}
+            self.assertEqual(int(of_rank["forward"]["count"]), 2)
+            self.assertEqual(int(of_rank["backward"]["count"]), 2)
+            for row in of_rank.values():
+                self.assertLessEqual(int(row["self_ns"]), 1.02 * int(row["total_ns"]), row)
+        # 52 convolutions and a classifier in each step.
+        blocks = {(row["rank"], row["name"], row["pass"]): row for row in self.table("blocks")}
+        for rank in ("0", "1"):
+            names = {name for of, name, _ in blocks if of == rank}
+            self.assertEqual(names, {"stem", "head", *("blocks.%d" % i for i in range(17))})
+            for name in names:
+                self.assertEqual(int(blocks[rank, name, "forward"]["count"]), 2, name)
+                self.assertGreater(int(blocks[rank, name, "backward"]["self_ns"]), 0, name)
+        exchanges = {row["rank"]: row for row in self.table("exchanges") if row["name"] == "all_reduce"}
+        self.assertEqual(exchanges["0"]["calls"], exchanges["1"]["calls"])
+        self.assertGreaterEqual(int(exchanges["0"]["calls"]), 4)
+        self.assertGreater(int(self.table("threads")[0]["running_ns"]), 0)
+
+    def test_the_terminal_page_and_json(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, *PROFILE))
+        out = self.profile(0, self.path("out/results.h5"), "--top", "3", "-o", self.path("page"))
+        self.assertRegex(out, r"(?m)^Operators by phase of the steps$")
+        self.assertRegex(out, r"(?m)^forward +0 +2 ")
+        self.assertNotIn("Shares of calls", out)
+        page = Path(self.path("page/profile.html")).read_text()
+        self.assertIn("the run used CPUs", page)
+        self.assertIn("rank 0: %s, 2 steps" % self.path("out/results.h5"), page)
+        written = json.loads(Path(self.path("page/profile.json")).read_text())
+        self.assertEqual(written["format"], "multicard-profile")
+        self.assertEqual(written["ranks"][0]["steps"], 2)
+        self.assertGreater(written["ranks"][0]["window_ns"], 0)
+        self.assertIn("blocks.16", [row["name"] for row in written["blocks"]])
+
+    def test_a_resumed_run_has_all_its_windows(self):
+        self.prepare()
+        windows = (*PROFILE, "profile.repeat=2")
+        self.expect(0, run(1, "run", self.deck, *windows, "run.steps=4", "run.epochs=null"))
+        self.assertEqual(self.steps(), 2)
+        self.expect(0, run(1, "run", self.deck, *windows, "run.steps=8", "run.epochs=null"))
+        self.assertEqual(self.steps(), 4)
+        forward = [row for row in self.table("phases") if row["name"] == "forward"]
+        self.assertEqual(int(forward[0]["count"]), 4)
+
+    def test_a_checkpoint_has_what_was_recorded_before_it(self):
+        self.prepare()
+        windows = ("profile.enabled=true", "profile.skip_steps=1", "profile.steps=5", "run.epochs=null",
+                   "evaluate.every_steps=3", "evaluate.every_epochs=0", "run.checkpoint_every=4")
+        # Within the window, and at its end.
+        for last in (4, 6):
+            self.expect(0, run(1, "run", self.deck, *windows, "run.steps=%d" % last, "run.resume=never"))
+            self.assertEqual(self.steps(), last - 1)
+            _, _, err = self.expect(0, run(1, "run", self.deck, *windows, "run.steps=10"))
+            self.assertNotIn("no profile window", err)
+            self.assertEqual(self.steps(), 5)
+            forward = [row for row in self.table("phases") if row["name"] == "forward"]
+            self.assertEqual(int(forward[0]["count"]), 5)
+            # The evaluations after steps 3, 6 and 9 are in none of its parts.
+            self.assertEqual([row for row in self.table("operators") if row["phase"] == ""], [])
+            self.assertNotIn("broadcast", [row["name"] for row in self.table("exchanges")])
+
+    def test_a_run_that_fails_keeps_its_window(self):
+        self.prepare()
+        self.expect(6, run(1, "run", self.deck, *PROFILE, "profile.steps=50", "optimizer.learning_rate=1e30"))
+        self.assertGreater(self.steps(), 0)
+
+    def steps(self):
+        return json.loads(self.profile(0, self.path("out/results.h5"), "--json"))["ranks"][0]["steps"]
+
+    def test_the_results_are_those_of_a_run_without(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, "run.deterministic=true"))
+        plain = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")
+        self.expect(0, run(1, "run", self.deck, "run.deterministic=true", *PROFILE, "profile.memory=true",
+                           "profile.shapes=true", "run.output=" + self.path("other")))
+        self.assertEqual(self.dataset(self.path("other/results.h5"), "/runs/main/metrics/train_loss"), plain)
+        operators = self.table("operators", self.path("other/results.h5"))
+        self.assertTrue(any(int(row["allocated_bytes"]) > 0 for row in operators))
+        self.assertTrue(any("[" in row["name"] for row in operators))
+
+    def test_what_is_missing_is_said(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, "run.steps=2", "run.epochs=null"))
+        results = self.path("out/results.h5")
+        self.assertIn("has no profile", self.profile(2, results))
+        self.assertIn("profile.enabled=true", self.profile(2, results, "--run", "main"))
+        self.assertIn("has no run other", self.profile(2, results, "--run", "other"))
+        self.expect(0, run(1, "run", self.deck, *PROFILE, "run.steps=2", "run.epochs=null", "run.resume=never",
+                           "profile.skip_steps=10"), "no profile window .*after step 10")
+
+    def test_runs_of_a_sweep_are_told_apart(self):
+        self.prepare()
+        Path(self.path("sweep.yaml")).write_text(
+            "base: deck.yaml\nrun: {output: %s}\nprofile: {enabled: true, steps: 2}\n"
+            "limits: {steps: 4, skip_steps: 1}\nsweep: {precision: [fp32, fp64]}\n" % self.path("swept"))
+        self.expect(0, run(1, "sweep", self.path("sweep.yaml")))
+        results = self.path("swept/results.h5")
+        self.assertIn("Name one with --run: 0000, 0001", self.profile(2, results))
+        for name in ("0000", "0001"):
+            rows = self.table("phases", results, "--run", name)
+            self.assertEqual([row["count"] for row in rows if row["name"] == "forward"], ["2"])
+        done = subprocess.run([POST, results], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Path(self.path("swept/report.html")).read_text()
+        self.assertIn("The runs used CPUs", page)
+        operators = page.split('data-table="profile-operators"')[1].split("</table>")[0]
+        for words in ("fp32", "fp64", "multicard::", "forward"):
+            self.assertIn(words, operators)
+        self.assertNotIn("profile-shares", page)
+
+
+class ProfileLanguage(TuningCase):
+    def test_lora_has_its_layers_with_recomputed_ones(self):
+        self.expect(0, run(1, "run", self.deck, *PROFILE, "run.steps=3", "model.activation_checkpointing=true"))
+        done = subprocess.run([POST, "profile", self.path("out/results.h5"), "--json"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        blocks = {(row["name"], row["pass"]): row for row in json.loads(done.stdout)["blocks"]}
+        layers = sorted({name for name, _ in blocks if name.startswith("layers.")})
+        self.assertEqual(layers, ["layers.%d" % i for i in range(len(layers))])
+        for name in layers:
+            self.assertEqual(blocks[name, "forward"]["count"], 2)
+            self.assertEqual(blocks[name, "recomputed"]["count"], 2)
+            self.assertGreater(blocks[name, "backward"]["self_ns"], 0)
+        self.assertGreater(blocks["head", "forward"]["total_ns"], 0)
+        self.assertGreater(blocks["head", "backward"]["self_ns"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
