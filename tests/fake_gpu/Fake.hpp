@@ -9,16 +9,16 @@
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
-/// Counts the function it stands in as a call.
-#define FAKE_COUNT()                                                      \
-  do {                                                                    \
-    static fake::Counter& counter_here = fake::counter("call", __func__); \
-    counter_here.add();                                                   \
-  } while (0)
+/// Counts the function it stands in as a call, which a profiler hears of. To be its first statement.
+#define FAKE_COUNT()                                                    \
+  static fake::Counter& counter_here = fake::counter("call", __func__); \
+  counter_here.add();                                                   \
+  const fake::Call call_here(__func__)
 
 namespace fake {
 
 struct Counter {
+  std::string kind, name;
   std::atomic<std::uint64_t> calls{0}, amount{0};
 
   void add(std::uint64_t size = 0) {
@@ -50,6 +50,48 @@ int device_error();
 void note_site(const std::string& what);
 
 enum class Place { pageable, pinned, device };
+
+/// What a profiler hears of: a call by the host, or work of a device.
+struct Activity {
+  enum class Kind { call, kernel, copy, set };
+  Kind kind = Kind::call;
+  std::string name = {};             ///< of the call or the kernel
+  std::uint64_t begin = 0, end = 0;  ///< by the listener's clock
+  std::uint32_t correlation = 0;     ///< of a call, and of the work that it asked for
+  int device = 0, stream = 0;        ///< of work
+  std::uint64_t bytes = 0;
+  Place source = Place::device, target = Place::device;
+};
+
+/// A profiler: its clock and where it hears of activities, on the thread that calls. Work is told when it is asked for,
+/// at times that are computed: a stream begins a work 2 us after it was asked for or at the end of the work before.
+struct Listener {
+  std::uint64_t (*now)();
+  double ticks_per_ns;
+  void (*tell)(const Activity&);
+};
+/// From now on this one hears of everything; null: none does. It must outlive the process.
+void listen(const Listener* listener);
+
+/// A call of the CUDA runtime, for its lifetime. Those within it are part of it.
+class Call {
+ public:
+  explicit Call(const char* name);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  const char* name_;
+  std::uint64_t begin_ = 0;
+  bool is_told_ = false;
+};
+
+/// Reports work that was asked of a stream: by the call that is open, or by a library, which then has called
+/// cudaLaunchKernelExC. \param ns how long it takes
+void tell_work(void* stream, Activity work, double ns);
+/// The same of a kernel; FAKE_GPU_KERNEL_NS says how long it takes (10000).
+void tell_kernel(void* stream, const std::string& name);
 
 /// Takes memory of a device out of its capacity. \returns false if there is not as much
 bool take_memory(std::size_t bytes, int device);

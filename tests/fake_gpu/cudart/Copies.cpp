@@ -70,6 +70,11 @@ Place place_of(const void* at) {
   return range ? range->place : Place::pageable;
 }
 
+/// At 20 GB/s.
+double copy_ns(std::size_t bytes) {
+  return 1000 + static_cast<double>(bytes) / 20;
+}
+
 cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t handle, Blocking blocking) {
   if (const int error = device_error()) return fail(static_cast<cudaError_t>(error));
   if (bytes == 0) return cudaSuccess;
@@ -77,6 +82,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t han
   std::string name = std::string(name_of(source)) + " -> " + name_of(target);
   if (blocking == Blocking::yes) name += ", blocking";
   counter("copy", name).add(bytes);
+  tell_work(handle, {.kind = Activity::Kind::copy, .bytes = bytes, .source = source, .target = target}, copy_ns(bytes));
   if (blocking == Blocking::yes || source == Place::pageable || target == Place::pageable) note_site("copy " + name);
   Stream& stream = stream_of(handle);
   if (!settings().is_async) {
@@ -96,6 +102,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t han
 cudaError_t set(void* at, int value, std::size_t bytes, cudaStream_t stream) {
   if (const int error = device_error()) return fail(static_cast<cudaError_t>(error));
   counter("copy", "memset").add(bytes);
+  tell_work(stream, {.kind = Activity::Kind::set, .bytes = bytes}, copy_ns(bytes));
   stream_of(stream).submit([=] { fill_bytes(at, value, bytes); });
   return cudaSuccess;
 }

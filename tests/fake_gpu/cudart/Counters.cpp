@@ -31,7 +31,12 @@ Counters& counters() {
 Counter& counter(const char* kind, const std::string& name) {
   Counters& known = counters();
   const std::lock_guard lock(known.mutex);
-  return known.all[{kind, name}];
+  Counter& found = known.all[{kind, name}];
+  if (found.kind.empty()) {
+    found.kind = kind;
+    found.name = name;
+  }
+  return found;
 }
 
 std::vector<NamedCounter> all_counters() {

@@ -88,6 +88,7 @@ void end_group() {
   for (const Message& message : group.messages)
     if (message.direction == Message::Direction::send) sent += message.bytes;
   counter.add(sent);
+  fake::tell_kernel(group.stream, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)");
   fake::submit(group.stream, [rendezvous = std::move(group.rendezvous), messages = std::exchange(group.messages, {})] {
     exchange(*rendezvous, messages);
   });
@@ -121,10 +122,16 @@ void show(Rendezvous& rendezvous, const void* from, std::size_t bytes, const Tak
   }
 }
 
+/// The kernel of "ncclAllReduce".
+std::string kernel_of(const char* call) {
+  return std::string("ncclDevKernel_") + (call + 4) + "_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+}
+
 template <typename Body>
 ncclResult_t collective(const char* call, std::size_t bytes, ncclComm_t handle, cudaStream_t stream, Body body) {
   if (fake::device_error() != 0) return ncclUnhandledCudaError;
   fake::counter("nccl", call).add(bytes);
+  fake::tell_kernel(stream, kernel_of(call));
   fake::submit(stream, [rendezvous = rendezvous_of(handle), name = name_of_next(call), bytes, body] {
     if (rendezvous->agree_on(name, bytes)) body(*rendezvous);
   });
