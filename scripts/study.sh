@@ -6,7 +6,8 @@
 #   --quick    the small variants of the sweeps: minutes on two CPU ranks
 #   --smoke    a few steps of a few variants, on shards of their own: less than a minute, to see that everything works
 #   --ranks N  ranks of the job: by default one for each GPU, without GPUs two
-#   PART       scaling image_size precision input exchange: by default all of them
+#   PART       scaling image_size precision input exchange: by default all of them; profile: where the time of the
+#              strategies and image sizes goes (docs/profiling.md)
 #
 # Results go to results/study (quick: results/study_quick, smoke: results/study_smoke), the report to report/ in it.
 # Start it again after a stop: it resumes where it was, and repeats nothing that is finished (smoke: all of it).

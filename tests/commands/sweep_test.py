@@ -107,7 +107,7 @@ class Sweep(SweepTest):
         small = ["--quick", "data.train=" + self.path("train*.h5"), "data.test=null", "model.width=0.25", "repeat=1",
                  "run.global_batch=8", "limits.steps=2", "limits.skip_steps=1"]
         decks = sorted(Path(os.environ["MULTICARD_SOURCE"]).glob("inputs/image/study/*.yaml"))
-        self.assertEqual(len(decks), 5)
+        self.assertEqual(len(decks), 6)
         for deck in decks:
             output = self.path(deck.stem)
             size = "data.image_size=32" if deck.stem == "exchange" else "sweep.data.image_size=[32]"
