@@ -1,6 +1,5 @@
 #include "profiler/KinetoTrace.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "profile/trace/ApiNames.hpp"
+#include "profile/trace/TraceKeys.hpp"
 
 namespace multicard {
 
@@ -44,6 +44,7 @@ class KinetoReader {
       if (event.activityType() == cpu_op) recorded_threads_.emplace(event.startThreadId(), thread(event));
     for (const KinetoEvent& event : events)
       add(event);
+    trace_.streams = streams_.keys();
     trace_.num_threads = static_cast<std::int32_t>(threads_.size());
     return {std::move(trace_), std::move(threads_)};
   }
@@ -106,12 +107,9 @@ class KinetoReader {
   }
 
   void add_gpu(GpuWork work, const KinetoEvent& event, std::int64_t bytes) {
-    const TraceStream stream{event.deviceIndex(), event.deviceResourceId()};
-    const auto found = std::find(trace_.streams.begin(), trace_.streams.end(), stream);
-    const auto number = static_cast<std::int32_t>(found - trace_.streams.begin());
-    if (found == trace_.streams.end()) trace_.streams.push_back(stream);
+    const std::int32_t stream = streams_.number({event.deviceIndex(), event.deviceResourceId()});
     trace_.gpu.push_back({span(event), static_cast<std::int64_t>(event.correlationId()), bytes,
-                          trace_.names.id(event.name()), number, work});
+                          trace_.names.id(event.name()), stream, work});
   }
 
   static Span span(const KinetoEvent& event) {
@@ -124,6 +122,7 @@ class KinetoReader {
 
   Shapes shapes_;
   Trace trace_;
+  Numbers<TraceStream> streams_;
   std::map<std::int64_t, std::int32_t> threads_;
   std::map<std::uint64_t, std::int32_t> recorded_threads_;
 };

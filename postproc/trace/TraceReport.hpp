@@ -31,7 +31,7 @@ struct ProfileSet {
 ProfileSet read_traces(const std::vector<std::string>& files);
 
 /// The profile that a run has recorded in a results file. \param run empty: the only one with a profile
-/// \throws DataError where the file cannot be read, UsageError where there is no such run, or no profile
+/// \throws DataError where the file cannot be read, UsageError where the run does not exist or has no profile
 ProfileSet read_run_profile(const std::string& file, const std::string& run);
 
 /// Every table as text, `most` rows of each rank in long ones. \param columns width of the terminal; none: unlimited
