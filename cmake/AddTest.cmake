@@ -47,6 +47,15 @@ function(multicard_add_test_program target)
   target_link_libraries(${target} PRIVATE multicard_options multicard_test_support)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(tests ${target})
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL _multicard_seed_tests ${target})")
+endfunction()
+
+# When all libraries of the program are known.
+function(_multicard_seed_tests target)
+  multicard_uses_torch(${target} uses_torch)
+  if(uses_torch)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test_seed.cpp)
+  endif()
 endfunction()
 
 # What every launch needs: root is allowed, more ranks than cores, no binding, and the file-lock setting without which

@@ -44,9 +44,10 @@ struct AdamwState {
     return {at::zeros({size}, at::kByte), at::zeros({(size + kMomentBlock - 1) / kMomentBlock})};
   }
   AdamwTensor with(const at::Tensor& gradient) const { return {values, gradient, first, second}; }
-  /// Of many magnitudes.
+  /// Of many magnitudes, all of them finite in half precision.
   at::Tensor gradient() const {
-    return at::randn(values.sizes()).mul_(at::randn(values.sizes()).mul_(2).exp_()).to(values.scalar_type());
+    const at::Tensor magnitudes = at::randn(values.sizes()).mul_(2).exp_();
+    return at::randn(values.sizes()).mul_(magnitudes).clamp_(-6e4, 6e4).to(values.scalar_type());
   }
   AdamwState copy() const {
     AdamwState copy = *this;
