@@ -8,6 +8,7 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/AbortOnSignal.hpp"
+#include "comm/LibraryEnds.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Signals.hpp"
 #include "device/DeviceError.hpp"
@@ -61,11 +62,7 @@ void hold_signals_first(int, char**, char**) {
 [[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_libraries)(int, char**,
                                                                                char**) = hold_signals_first;
 
-}  // namespace
-}  // namespace multicard
-
-int main(int argc, char** argv) {
-  using namespace multicard;
+int run(int argc, char** argv) {
   // In this order, before anything is allocated in earnest and before any other thread runs.
   keep_freed_memory();
   count_host_tensors();
@@ -87,4 +84,13 @@ int main(int argc, char** argv) {
     log_local_error(found.what());
     abort_job(found.code());
   }
+}
+
+}  // namespace
+}  // namespace multicard
+
+int main(int argc, char** argv) {
+  const int code = multicard::run(argc, argv);
+  multicard::skip_exit_handlers_unless_watched();
+  return code;
 }
