@@ -5,9 +5,6 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include "base/Text.hpp"
 
 namespace multicard {
 
@@ -78,18 +75,6 @@ std::optional<Error> why_started_apart(const Launch& launch, const std::string& 
       fmt::format("this process is one MPI rank alone, of {} that {} has started", launch.processes, launch.launcher),
       fmt::format("{}; multicard uses {}", launch.indicator, mpi),
       "Start with Open MPI's mpirun, or under Slurm with srun --mpi=pmix.");
-}
-
-std::optional<std::string> missing_remote_shell(const Variable& variable) {
-  for (const char* name : {"OMPI_MCA_plm", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_orte_rsh_agent"})
-    if (variable(name) != nullptr) return std::nullopt;
-  const char* path = variable("PATH");
-  for (const std::string& folder : split(path == nullptr ? "" : path, ':'))
-    for (const char* shell : {"ssh", "rsh"})
-      if (access(fmt::format("{}/{}", folder.empty() ? "." : folder, shell).c_str(), X_OK) == 0) return std::nullopt;
-  // A list, of which Open MPI takes the first that exists; `false` always does. It is looked for, and started only for
-  // ranks on other machines, which a rank started alone has not.
-  return "ssh : rsh : false";
 }
 
 }  // namespace multicard

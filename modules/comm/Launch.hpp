@@ -32,9 +32,4 @@ Launch read_launch(const Variable& variable);
 /// \param mpi the MPI of this program, e.g. "Open MPI v4.1.4"
 std::optional<Error> why_started_apart(const Launch& launch, const std::string& mpi);
 
-/// The value that OMPI_MCA_plm_rsh_agent needs: Open MPI 4 ends at the start, even of a single rank on this machine,
-/// where it finds neither ssh nor rsh (its issue 12386). Nothing where one of them is on the PATH, or where the user
-/// has chosen how to start remote ranks.
-std::optional<std::string> missing_remote_shell(const Variable& variable);
-
 }  // namespace multicard

@@ -1,7 +1,5 @@
 #include "comm/Launch.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
@@ -9,8 +7,6 @@
 
 namespace multicard {
 namespace {
-
-namespace fs = std::filesystem;
 
 using Environment = std::map<std::string, std::string>;
 
@@ -83,24 +79,6 @@ TEST(Launch, KnowsWhetherMpiCanConnectTheProcesses) {
 
 TEST(Launch, RefusesTheMpirunOfAnotherOpenMpi) {
   EXPECT_NE(refusal({{"OMPI_COMM_WORLD_SIZE", "2"}}).find("does not fit Open MPI v4"), std::string::npos);
-}
-
-TEST(Launch, KnowsWhetherThereIsARemoteShell) {
-  const fs::path folder = fs::path(testing::TempDir()) / "multicard_launch";
-  fs::create_directories(folder / "empty");
-  std::ofstream(folder / "rsh") << "#!/bin/sh\n";
-  const std::string empty = (folder / "empty").string();
-  const Environment without{{"PATH", empty}}, chosen{{"PATH", empty}, {"OMPI_MCA_plm_rsh_agent", "oarsh"}};
-  const Environment with{{"PATH", empty + ":" + folder.string()}};
-
-  const bool while_not_executable = missing_remote_shell(reader_of(with)).has_value();
-  fs::permissions(folder / "rsh", fs::perms::owner_exec, fs::perm_options::add);
-
-  EXPECT_TRUE(while_not_executable);
-  EXPECT_FALSE(missing_remote_shell(reader_of(with)));
-  EXPECT_TRUE(missing_remote_shell(reader_of(without)));
-  EXPECT_FALSE(missing_remote_shell(reader_of(chosen)));
-  fs::remove_all(folder);
 }
 
 }  // namespace
