@@ -29,15 +29,12 @@ function(multicard_add_test file)
   target_sources(${target} PRIVATE ${file})
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
   foreach(ranks IN LISTS arg_RANKS)
-    set(test ${module}/${name}:np${ranks})
-    add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${target}> ${name})
-    set_tests_properties(${test} PROPERTIES
-      TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks} LABELS "unit$<$<BOOL:${arg_GPU}>:;gpu>"
-      ENVIRONMENT "${MULTICARD_TEST_ENVIRONMENT};MULTICARD_TEST_RANKS=${ranks}")
-    if(arg_GPU)
-      set_tests_properties(${test} PROPERTIES RESOURCE_LOCK gpu)
-    endif()
+    _multicard_register_test(${module}/${name}:np${ranks} ${ranks} ${arg_TIMEOUT} "${arg_GPU}" unit
+      $<TARGET_FILE:${target}> ${name})
+    set_property(TARGET ${target} APPEND PROPERTY MULTICARD_TEST_RANKS ${ranks})
+    set_property(TARGET ${target} APPEND PROPERTY MULTICARD_TEST_FILES_${ranks} ${name})
   endforeach()
+  set_property(TARGET ${target} PROPERTY MULTICARD_TEST_GPU ${arg_GPU})
 endfunction()
 
 # multicard_add_test_program(TARGET [SOURCE ...]): a GoogleTest program started by MPI, built with the target `tests`.
@@ -48,13 +45,51 @@ function(multicard_add_test_program target)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(tests ${target})
   cmake_language(EVAL CODE "cmake_language(DEFER CALL _multicard_seed_tests ${target})")
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL _multicard_add_program_tests ${target})")
 endfunction()
 
-# When all libraries of the program are known.
+# When all libraries of the program, and all its tests, are known.
 function(_multicard_seed_tests target)
   multicard_uses_torch(${target} uses_torch)
   if(uses_torch)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test_seed.cpp)
+  endif()
+endfunction()
+
+# The tests of a program in one launch for each number of ranks, because LibTorch takes longer to load than most tests
+# to run: only with `ctest -C Programs`, as scripts/test.sh does, which leaves out those of single files by their label.
+function(_multicard_add_program_tests target)
+  get_target_property(all_ranks ${target} MULTICARD_TEST_RANKS)
+  if(NOT all_ranks)
+    return()
+  endif()
+  get_target_property(is_gpu ${target} MULTICARD_TEST_GPU)
+  list(REMOVE_DUPLICATES all_ranks)
+  string(REPLACE "test_" "" program ${target})
+  foreach(ranks IN LISTS all_ranks)
+    get_target_property(files ${target} MULTICARD_TEST_FILES_${ranks})
+    _multicard_register_test(unit/${program}:np${ranks} ${ranks} 900 ${is_gpu} unit-programs
+      $<TARGET_FILE:${target}> ${files})
+  endforeach()
+endfunction()
+
+# _multicard_register_test(NAME RANKS TIMEOUT IS_GPU LABEL PROGRAM FILE ...)
+function(_multicard_register_test test ranks timeout is_gpu label)
+  set(configurations)
+  if(label STREQUAL "unit-programs")
+    set(configurations CONFIGURATIONS Programs)
+  endif()
+  # Those of several ranks come first: later they would wait for processors that are free at the same time.
+  list(LENGTH ARGN cost)
+  if(ranks GREATER 1)
+    math(EXPR cost "1000 * ${ranks} + ${cost}")
+  endif()
+  add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} ${ARGN} ${configurations})
+  set_tests_properties(${test} PROPERTIES
+    TIMEOUT ${timeout} PROCESSORS ${ranks} COST ${cost} LABELS "${label}$<$<BOOL:${is_gpu}>:;gpu>"
+    ENVIRONMENT "${MULTICARD_TEST_ENVIRONMENT};MULTICARD_TEST_RANKS=${ranks}")
+  if(is_gpu)
+    set_tests_properties(${test} PROPERTIES RESOURCE_LOCK gpu)
   endif()
 endfunction()
 

@@ -5,7 +5,9 @@
 #   --full   also the long forms of tests, which are skipped otherwise: the language demo on several seeds (it fetches
 #            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo; and
 #            unit tests and the fake GPU with the oldest LibTorch that is supported
-# Without further arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
+# Without further arguments the unit tests of a module run in one launch for each number of ranks (unit/MODULE:npN),
+# with arguments by file (MODULE/NAME:npN); and tests under the address and thread sanitizers are added
+# (scripts/sanitize.sh asan|tsan --quick).
 # Tests that need a GPU run where there is one; tests that need root or Slurm say so when they are skipped.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -29,17 +31,21 @@ step 1 $steps "Setting up"
 step 2 $steps "Building"
 "$root/scripts/build.sh" release --target all tests benches
 without=()
+if [ $# -eq 0 ]; then without=(unit); fi
 if ! compgen -G "/dev/nvidia[0-9]*" >/dev/null; then
   say "      no GPU here: tests with the label gpu are left out"
-  without=(-LE '^gpu$')
+  without+=(gpu)
 fi
+choice=()
+if [ ${#without[@]} -gt 0 ]; then choice=(-LE "^($(IFS='|'; echo "${without[*]}"))\$"); fi
+if [ $# -eq 0 ]; then choice+=(-C Programs); fi
 step 3 $steps "Testing"
 mkdir -p "$(dirname "$report")"
 rm -f "$report"
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
 ctest --test-dir "$root/build/release" --output-on-failure --output-junit "$report" --no-tests=error \
-  -j "$(processors)" "${without[@]}" "$@" >&2 || true
+  -j "$(processors)" "${choice[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
 if [ $# -eq 0 ]; then
   step 4 $steps "Testing under sanitizers modules that link no LibTorch"
@@ -56,7 +62,7 @@ if [ $full = yes ]; then
   if env -u TORCH_ROOT MULTICARD_LIBTORCH="$oldest" "$root/scripts/setup.sh" &&
     env -u TORCH_ROOT "$root/scripts/build.sh" oldest --target all tests; then
     ctest --test-dir "$root/build/oldest" --output-on-failure --output-junit "${reports[-1]#*=}" --no-tests=error \
-      -j "$(processors)" -L '^(unit|fake-gpu)$' "${without[@]}" >&2 || true
+      -j "$(processors)" -L '^(unit-programs|fake-gpu)$' "${choice[@]}" >&2 || true
   fi
 fi
 trap - EXIT
