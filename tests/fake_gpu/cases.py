@@ -1,4 +1,5 @@
-"""What a training run on GPUs may ask for, in combinations: all of them, or so few that every pair of values occurs."""
+"""What a training run on GPUs may ask for, in combinations: all of them, or so few that every value or every pair of
+values occurs."""
 
 import itertools
 import math
@@ -38,19 +39,21 @@ def all_cases(values):
     return [case for case in cases if is_allowed(case)]
 
 
-def pairs_of(case):
-    return set(itertools.combinations(case.items(), 2))
+def combinations_of(case, number):
+    return set(itertools.combinations(case.items(), number))
 
 
-def pairwise_cases(values):
-    """Greedy: always the case with the most pairs that have not occurred yet; of equals that with the fewest ranks."""
+def covering_cases(values, size):
+    """As few cases as hold every combination of `size` values (1 or 2): greedy, always the case with the most that have
+    not occurred yet, of equals that with the most such pairs."""
     cases = all_cases(values)
-    missing = set().union(*map(pairs_of, cases))
+    missing = {number: set().union(*(combinations_of(case, number) for case in cases)) for number in (size, 2)}
     chosen = []
-    while missing:
-        best = max(cases, key=lambda case: len(pairs_of(case) & missing))
+    while missing[size]:
+        best = max(cases, key=lambda case: [len(combinations_of(case, number) & missing[number]) for number in missing])
         chosen.append(best)
-        missing -= pairs_of(best)
+        for number in missing:
+            missing[number] -= combinations_of(best, number)
     return chosen
 
 

@@ -9,7 +9,7 @@ import struct
 
 from pathlib import Path
 
-from fake_run import SOURCE, TINY_MODEL, counts_of_run, difference, make_image_data, make_text_data, prepare
+from fake_run import SOURCE, TINY_MODEL, counts_of_steps, make_image_data, make_text_data, prepare
 
 # SmolLM2-135M's config.json (Hugging Face, Apache-2.0), as far as it says what is computed.
 SMOLLM2 = {
@@ -29,7 +29,7 @@ class Deck:
     path: str  # below inputs/
     ranks: int = 1
     overrides: list = dataclasses.field(default_factory=list)
-    steps: tuple = (4, 8)  # of the two runs whose difference is taken
+    steps: tuple = (4, 8)  # those that are counted: from the end of the first number to that of the second
     is_tested: bool = True  # False: the same work as another deck
 
 
@@ -171,13 +171,10 @@ class Inputs:
 
 
 def counts_of_step(deck, inputs, **settings):
-    """Counts of the deck's steady steps by rank, how many steps they are, and the results file of the longer run."""
-    runs = []
+    """Counts of the deck's steady steps by rank, how many steps they are, and the results file of the run."""
     output = inputs.folder / "out"
-    arguments = ["run", SOURCE / "inputs" / deck.path, "run.output=%s" % output, *COUNTED, *inputs.overrides_for(deck),
-                 *deck.overrides]
-    for steps in deck.steps:
-        shutil.rmtree(output, True)
-        runs.append(counts_of_run(str(inputs.folder / "counts"), deck.ranks, *arguments, "run.steps=%d" % steps,
-                                  **settings))
-    return [difference(*pair) for pair in zip(*runs)], deck.steps[1] - deck.steps[0], output / "results.h5"
+    shutil.rmtree(output, True)
+    ranks = counts_of_steps(str(inputs.folder / "counts"), deck.ranks, *deck.steps, "run",
+                            SOURCE / "inputs" / deck.path, "run.output=%s" % output, *COUNTED,
+                            *inputs.overrides_for(deck), *deck.overrides, **settings)
+    return ranks, deck.steps[1] - deck.steps[0], output / "results.h5"

@@ -73,7 +73,8 @@ class OtherRanks(EndingsTest):
     def test_a_rank_that_stops_answering(self):
         process = self.start_and_wait(2, "run.timeout_s=3", is_async=True)
         os.kill(ranks_of(process)[1], signal.SIGSTOP)
-        self.end(process, 5, r"did not finish within 3 s")
+        # Stopped between two collectives of the GPUs it is missed by the heartbeat.
+        self.end(process, 5, r"did not finish within 3 s|rank 1 did not answer for \d+ s")
 
     def test_a_rank_that_calls_another_collective(self):
         self.end(self.start(2, "run.timeout_s=3", is_async=True, nccl_other=200, fail_rank=1), 5,

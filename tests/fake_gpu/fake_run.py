@@ -120,8 +120,18 @@ def counts_of_run(log, ranks, *arguments, **settings):
     return [Counts.of("%s.%d" % (log, rank), rank) for rank in range(ranks)]
 
 
+def counts_of_steps(log, ranks, first, last, *arguments, **settings):
+    """What a run of multicard does from the end of its `first` steps to that of its `last`, a list by rank; of events
+    those that are left when it ends."""
+    ends = counts_of_run(log, ranks, *arguments, "run.steps=%d" % (last + 1), log_at="%d,%d" % (first, last),
+                         **settings)
+    return [dataclasses.replace(difference(*(Counts.of("%s.%d.%d" % (log, rank, step), rank)
+                                             for step in (first, last))), live_events=end.live_events)
+            for rank, end in enumerate(ends)]
+
+
 def difference(short, long):
-    """What the longer run did more than the shorter."""
+    """What was done more at a later moment, or by a longer run."""
     def minus(a, b):
         return {kind: {name: n - b.get(kind, {}).get(name, 0) for name, n in names.items()}
                 for kind, names in a.items()}
@@ -199,11 +209,11 @@ class FakeGpuTest(CommandTest):
         shutil.rmtree(self.path("out"), True)
         return counts_of_run(self.path("counts"), ranks, *arguments, **settings)
 
-    def steady(self, ranks, deck, *overrides, short=20, more=40, **settings):
-        """Counts of `more` steps of a run that has long begun, a list by rank."""
-        runs = [self.counts(ranks, "run", deck, "run.keep_checkpoints=0", "run.steps=%d" % steps, *overrides,
-                            **settings) for steps in (short, short + more)]
-        return [difference(*pair) for pair in zip(*runs)]
+    def steady(self, ranks, deck, *overrides, first=20, more=40, **settings):
+        """Counts of `more` steps of a run that has done its `first`, a list by rank."""
+        shutil.rmtree(self.path("out"), True)
+        return counts_of_steps(self.path("counts"), ranks, first, first + more, "run", deck, "run.keep_checkpoints=0",
+                               *overrides, **settings)
 
 
 def main():

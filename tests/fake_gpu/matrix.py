@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("MULTICARD_BUILD", str(SOURCE / "build" / "release"))
 os.environ.setdefault("MULTICARD_BIN", os.environ["MULTICARD_BUILD"] + "/bin")
 
-from cases import IMAGE, LANGUAGE, all_cases, check_case, pairwise_cases  # noqa: E402  (reads the environment)
+from cases import IMAGE, LANGUAGE, all_cases, check_case, covering_cases  # noqa: E402  (reads the environment)
 from fake_run import FakeGpuTest  # noqa: E402
 
 
@@ -43,7 +43,7 @@ def main():
     options = parser.parse_args()
     for kind, values in (("image", IMAGE), ("language", LANGUAGE)):
         if options.kind in (kind, "all"):
-            CASES.extend((kind, case) for case in (all_cases if options.full else pairwise_cases)(values))
+            CASES.extend((kind, case) for case in (all_cases(values) if options.full else covering_cases(values, 2)))
     part, number = map(int, options.part.split("/"))
     CASES[:] = CASES[part - 1 :: number]
     passed = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite([Case()])).wasSuccessful()

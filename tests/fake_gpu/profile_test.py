@@ -35,7 +35,7 @@ class Profiles(FakeGpuTest):
         return [row for row in self.table(name) if row["rank"] == str(rank)]
 
     def check(self, ranks, deck, *overrides):
-        counted = self.steady(ranks, deck, *overrides, short=FIRST, more=STEPS)
+        counted = self.steady(ranks, deck, *overrides, first=FIRST, more=STEPS)
         self.profile(ranks, deck, *overrides)
         for rank, counts in enumerate(counted):
             self.check_kernels(rank, counts)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a steady step does, counted as the difference of two runs: nothing that makes the host wait for the GPU.
+"""What the later steps of a run do: nothing that makes the host wait for the GPU.
 
 usage: steady_test.py NAME   runs one test class; see fake_run.py
 """
@@ -40,9 +40,9 @@ class SteadyTest(FakeGpuTest):
         self.assertEqual(0, steps.copies("pageable"), who)
         for call in ("cudaMalloc", "cudaFree", "cuMemCreate"):
             self.assertEqual(0, steps.number("call", call), who + ": " + call)
-        # Batches that happen to be under way at the end differ from run to run; what each step leaves does not hide.
+        # Batches that happen to be under way differ from moment to moment; what each step leaves does not hide.
         self.assertLess(steps.number("call", "cudaHostAlloc"), MORE / 10, who)
-        self.assertLess(steps.live_events, MORE / 10, who + ": events are made and not destroyed")
+        self.assertLess(steps.live_events, MORE / 5, who + ": events are made and not destroyed")
 
 
 class SteadyImages(SteadyTest):
@@ -71,7 +71,7 @@ class Uploads(FakeGpuTest):
     """With streams that work at a pace of their own, slower than the host."""
 
     def check_uploads(self, deck, *overrides):
-        counts, = self.steady(1, deck, *overrides, short=6, more=10, is_async=True, kernel_us=200)
+        counts, = self.steady(1, deck, *overrides, first=6, more=10, is_async=True, kernel_us=200)
         self.assertGreaterEqual(counts.number("upload", "asked while the device works"), 10)
         # Only the first step's may differ between two runs: they meet what building the network has left.
         self.assertLess(counts.number("upload", "asked of an idle device"), 5)

@@ -1,4 +1,5 @@
-// The counts as JSON, written when the process ends in order.
+// The counts as JSON, written when the process ends in order and when the steps of FAKE_GPU_LOG_AT have been done.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -71,16 +72,16 @@ std::string text_of_log(double seconds) {
          "]}\n";
 }
 
-/// From the loading of the library to the end of the process.
-class LogAtExit {
+/// From the loading of the library on.
+class CountsLog {
  public:
-  LogAtExit() { std::atexit(write); }
+  CountsLog() { std::atexit(write_at_exit); }
 
- private:
-  static void write() {
+  /// Into LOG.RANK and the suffix.
+  static void write(const std::string& suffix) {
     const char* path = std::getenv("FAKE_GPU_LOG");
     if (!path || all_counters().empty()) return;  // mpirun and shells have the library too
-    const std::string name = std::string(path) + "." + std::to_string(rank());
+    const std::string name = std::string(path) + "." + std::to_string(rank()) + suffix;
     std::FILE* file = std::fopen(name.c_str(), "w");
     if (!file) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
@@ -88,11 +89,21 @@ class LogAtExit {
     std::fclose(file);
   }
 
+ private:
+  static void write_at_exit() { write(""); }
+
   static inline const Clock::time_point start_ = Clock::now();
 };
 
-const LogAtExit log_at_exit;
+const CountsLog counts_log;
 
 }  // namespace
+
+void begin_step() {
+  static std::int64_t num_begun = 0;
+  const std::int64_t done = num_begun++;
+  const std::vector<std::int64_t>& asked = settings().log_at;
+  if (std::find(asked.begin(), asked.end(), done) != asked.end()) CountsLog::write("." + std::to_string(done));
+}
 
 }  // namespace fake

@@ -25,6 +25,7 @@ struct Settings {
   bool is_async, keeps_sites;
   std::int64_t kernel_us, memory, hidden, fail_at;
   cudaError_t fail_error;
+  std::vector<std::int64_t> log_at;
 };
 const Settings& settings();
 
@@ -78,6 +79,9 @@ std::int64_t peak_memory(int device);
 const char* name_of(Place place);
 
 std::string demangled(const std::string& name);
+
+/// A step begins, on the thread that trains: writes the counts of those before it if FAKE_GPU_LOG_AT has their number.
+void begin_step();
 
 /// The ages of the events that the host waited for, in operations, oldest wait first.
 std::vector<std::uint64_t> event_wait_ages();

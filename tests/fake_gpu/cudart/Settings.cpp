@@ -1,8 +1,22 @@
 #include <cstdlib>
+#include <sstream>
 
 #include "cudart/Runtime.hpp"
 
 namespace fake {
+
+namespace {
+
+std::vector<std::int64_t> numbers(const char* name) {
+  const char* text = std::getenv(name);
+  std::istringstream words(text ? text : "");
+  std::vector<std::int64_t> result;
+  for (std::string word; std::getline(words, word, ',');)
+    result.push_back(std::atoll(word.c_str()));
+  return result;
+}
+
+}  // namespace
 
 std::int64_t environment(const char* name, std::int64_t otherwise) {
   const char* text = std::getenv(name);
@@ -26,6 +40,7 @@ const Settings& settings() {
       .hidden = environment("FAKE_GPU_HIDDEN_MIB", 0) * static_cast<std::int64_t>(kMiB),
       .fail_at = environment("FAKE_GPU_FAIL_AT", 0),
       .fail_error = static_cast<cudaError_t>(environment("FAKE_GPU_FAIL_ERROR", cudaErrorECCUncorrectable)),
+      .log_at = numbers("FAKE_GPU_LOG_AT"),
   };
   return one;
 }

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "cudart/Runtime.hpp"
 
@@ -123,6 +124,7 @@ bool is_in_step() {
 
 void enter_phase(const char* name) {
   phase = name ? &counter("phase", name) : nullptr;
+  if (name && std::string_view(name) == "data_wait") begin_step();  // the first phase of a step
 }
 
 void launch(void* stream, Counter& counter, std::function<void()> body) {
