@@ -57,8 +57,9 @@ class CheckpointTest(CommandTest):
     def kill_session(self, process):
         """SIGKILL to the launcher and all ranks, wherever they are, in no particular order."""
         while True:
-            listed = subprocess.run(["ps", "-o", "pid=", "-s", str(process.pid)], capture_output=True, text=True)
-            alive = [int(pid) for pid in listed.stdout.split()]
+            listed = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(process.pid)], capture_output=True, text=True)
+            alive = [int(line.split()[0]) for line in listed.stdout.splitlines()
+                     if not line.split()[1].startswith("Z")]  # dead, though not yet waited for
             if process.poll() is not None and not alive:
                 return
             for pid in alive:
@@ -172,21 +173,22 @@ class Checkpoint(CheckpointTest):
                         r"warning: .*records/step_00000004\.h5 " + why)
             self.assertEqual(len(self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/train_loss")), 4)
 
-    def run_on_slow_disk(self, *arguments):
+    def run_on_slow_disk(self, every, *arguments):
         checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
                 "ASAN_OPTIONS": checks}
-        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=1", *arguments, env=slow)
+        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=%d" % every, *arguments,
+                         env=slow)
         out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def test_a_run_that_diverges_while_a_slow_disk_writes_says_so(self):
         self.prepare()
-        self.expect(6, self.run_on_slow_disk("optimizer.learning_rate=1e30"), "the loss of step . is")
+        self.expect(6, self.run_on_slow_disk(1, "optimizer.learning_rate=1e30"), "the loss of step . is")
 
     def test_a_disk_slower_than_the_timeout_ends_no_run(self):
         self.prepare()
-        self.expect(0, self.run_on_slow_disk())
+        self.expect(0, self.run_on_slow_disk(2))
         self.assertEqual(self.newest(), 4)
         spent = [float(seconds) for seconds in self.dataset(self.path("out/results.h5"),
                                                             "/runs/main/metrics/checkpoint_write_s")]

@@ -13,7 +13,7 @@ from pathlib import Path
 from command_test import run
 from tuning_case import MODEL, SOURCE, TuningCase
 
-STEPS = 40
+STEPS = 28
 ADAPTERS = ", rank: 4, alpha: 8"
 METHODS = {"full": "", "lora": ADAPTERS, "qlora": ADAPTERS, "dpo": "", "lora-dpo": ADAPTERS, "qlora-dpo": ADAPTERS,
            "qat": ", group_size: 32", "lora-qat": ADAPTERS + ", group_size: 32"}
@@ -37,7 +37,7 @@ class SharedMethods(TuningCase):
         for method in METHODS:
             settings = ", ".join("%s: %s" % item for item in self.overrides(method).items())
             lines.append("  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (method, self.deck, STEPS, settings))
-        lines += ["policy: {name: adaptive, interval_s: 0.2, min_gain: 0}",
+        lines += ["policy: {name: adaptive, interval_s: 0.1, min_gain: 0}",
                   "run: {output: %s}" % self.path("shared")]
         Path(self.path("share.yaml")).write_text("\n".join(lines) + "\n")
         self.expect(0, run(2, "share", self.path("share.yaml"), timeout=240))

@@ -206,11 +206,11 @@ class SweepFailure(SweepTest):
     def test_a_killed_variant_can_still_complete(self):
         self.prepare()
         deck = self.sweep("sweep: {run.seed: [1, 2]}")
-        process = launch(2, "sweep", deck, "limits.steps=1000", start_new_session=True)
+        process = launch(2, "sweep", deck, "limits.steps=400", start_new_session=True)
         self.addCleanup(self.kill_group, process)
         wait_for(lambda: os.path.exists(self.path("sweep/partial/0001.running")))
         self.kill_group(process)
-        self.expect(0, run(2, "sweep", deck, "limits.steps=1000"), "0001 runs again", "2 of 2 runs complete")
+        self.expect(0, run(2, "sweep", deck, "limits.steps=400"), "0001 runs again", "2 of 2 runs complete")
 
     def test_a_stopped_sweep_goes_on_without_what_only_the_first_launch_was_told(self):
         self.prepare()
