@@ -33,6 +33,8 @@ struct CommunicationTotals {
   double bus_bytes = 0;  ///< nccl-tests' formula: 2 (R - 1) / R times the payload for an all-reduce
   double seconds_total = 0;
   double seconds_exposed = 0;  ///< time the step waited
+  /// Of seconds_total: until the last rank had entered the operation. Unknown (NaN) where only the transfer would tell.
+  double seconds_skew = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace multicard

@@ -194,6 +194,33 @@ std::vector<std::string> Communicator::allgather(const std::string& mine) const 
   return texts;
 }
 
+std::vector<std::string> Communicator::gather(const std::string& mine, int root) const {
+  if (is_null()) return {mine};
+  const auto lengths = allgather(static_cast<std::int64_t>(mine.size()));
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  // In rounds, each of which brings a piece of every text that is left: counts of MPI are 32 bits.
+  const std::size_t most = std::max<std::size_t>(1, kMaxTransferBytes / lengths.size());
+  std::vector<std::string> texts(rank() == root ? lengths.size() : 0);
+  const Watchdog::Guard guard(watchdog(), "gather");
+  for (std::size_t begin = 0; begin < longest; begin += most) {
+    std::vector<int> counts, places;
+    std::size_t total = 0;
+    for (const std::int64_t length : lengths) {
+      const std::size_t end = std::min(begin + most, static_cast<std::size_t>(length));
+      counts.push_back(static_cast<int>(end > begin ? end - begin : 0));
+      places.push_back(static_cast<int>(total));
+      total += static_cast<std::size_t>(counts.back());
+    }
+    std::vector<char> all(rank() == root ? total : 0);
+    check_mpi(MPI_Gatherv(mine.data() + std::min(begin, mine.size()), counts[static_cast<std::size_t>(rank())],
+                          MPI_CHAR, all.data(), counts.data(), places.data(), MPI_CHAR, root, impl_->handle),
+              "MPI_Gatherv");
+    for (std::size_t r = 0; r < texts.size(); ++r)
+      texts[r].append(all.data() + places[r], static_cast<std::size_t>(counts[r]));
+  }
+  return texts;
+}
+
 MPI_Comm native(const Communicator& communicator) {
   // The libraries below (MPI-IO, parallel HDF5) want a communicator also for one rank alone.
   if (!communicator.is_null()) return communicator.impl().handle;

@@ -97,8 +97,10 @@ class Communicator {
   std::vector<T> allgather(T mine) const {
     return allgather(std::span<const T>(&mine, 1));
   }
-  /// Collective. The texts of all ranks in rank order.
+  /// Collective. The texts of all ranks in rank order; short ones, since every rank holds them all.
   std::vector<std::string> allgather(const std::string& mine) const;
+  /// Collective. The same on root, whatever their lengths; empty on the other ranks.
+  std::vector<std::string> gather(const std::string& mine, int root = 0) const;
 
   /// The guard of this group's collectives and of those of its nodes and duplicates. Null for the null communicator.
   Watchdog* watchdog() const;

@@ -45,6 +45,8 @@ void set_launch_defaults() {
   // Started alone, a rank would first start a daemon, which only other ranks need: 0.15 s, and an error where there is
   // neither ssh nor rsh.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  // Nor does it explain MPI_Abort, the end of all ranks, in eight lines.
+  setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
 }
 
 [[noreturn]] void give_up(const std::string& message) {

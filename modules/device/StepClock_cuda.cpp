@@ -1,3 +1,6 @@
+#include <functional>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -82,29 +85,43 @@ class EventMarks : public TimeMarks {
 
 class PhaseRanges : public StepObserver {
  public:
+  explicit PhaseRanges(std::function<std::int64_t()> first_step) : first_step_(std::move(first_step)) {}
   ~PhaseRanges() override { close(); }
 
   // NVTX ranges are a stack of the thread: a phase must be popped before the next is pushed, or it would hold that.
   void enter(Phase phase) override {
+    if (depth_ == 0) {
+      if (!step_) step_ = first_step_();
+      push(("step " + std::to_string(*step_)).c_str());
+    }
+    close(1);
+    push(kPhaseNames[static_cast<std::size_t>(phase)]);
+  }
+  void end_step() override {
     close();
-    nvtxRangePushA(kPhaseNames[static_cast<std::size_t>(phase)]);
-    is_open_ = true;
+    ++*step_;
   }
   void pause() override { close(); }
 
  private:
-  void close() {
-    if (is_open_) nvtxRangePop();
-    is_open_ = false;
+  void push(const char* name) {
+    nvtxRangePushA(name);
+    ++depth_;
+  }
+  void close(int depth = 0) {
+    for (; depth_ > depth; --depth_)
+      nvtxRangePop();
   }
 
-  bool is_open_ = false;
+  std::function<std::int64_t()> first_step_;
+  std::optional<std::int64_t> step_;
+  int depth_ = 0;  ///< 1: a step, 2: and its phase
 };
 
 }  // namespace
 
-std::unique_ptr<StepObserver> make_phase_ranges() {
-  return std::make_unique<PhaseRanges>();
+std::unique_ptr<StepObserver> make_phase_ranges(std::function<std::int64_t()> first_step) {
+  return std::make_unique<PhaseRanges>(std::move(first_step));
 }
 
 std::unique_ptr<TimeMarks> make_device_marks(at::Device device) {

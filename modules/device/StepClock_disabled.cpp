@@ -3,7 +3,7 @@
 
 namespace multicard {
 
-std::unique_ptr<StepObserver> make_phase_ranges() {
+std::unique_ptr<StepObserver> make_phase_ranges(std::function<std::int64_t()>) {
   return nullptr;
 }
 

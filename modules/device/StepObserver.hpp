@@ -1,6 +1,8 @@
 #pragma once
 /// \file Who is told what a step does.
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/Measures.hpp"
@@ -25,8 +27,9 @@ class StepObserver {
   StepObserver& operator=(const StepObserver&) = default;
 };
 
-/// Shows the phases of a GPU's steps as NVTX ranges, which Nsight Systems displays; a call costs nanoseconds where no
-/// profiler listens. Null in a build without CUDA.
-std::unique_ptr<StepObserver> make_phase_ranges();
+/// Shows a GPU's steps ("step 7") and, within them, their phases as NVTX ranges, which Nsight Systems displays; a call
+/// costs nanoseconds where no profiler listens. Null in a build without CUDA. \param first_step is asked for the number
+/// of the first step when that begins
+std::unique_ptr<StepObserver> make_phase_ranges(std::function<std::int64_t()> first_step);
 
 }  // namespace multicard

@@ -27,13 +27,16 @@ double bus_factor(CollectiveKind kind, int num_ranks) {
 
 }  // namespace
 
-void CommStats::add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed) {
-  CommunicationTotals& totals = totals_[name_of(kind)];
+void CommStats::add(CollectiveKind kind, std::int64_t payload_bytes, const Seconds& seconds) {
+  CommunicationTotals none;
+  none.seconds_skew = 0;
+  CommunicationTotals& totals = totals_.emplace(name_of(kind), none).first->second;
   totals.calls += 1;
   totals.payload_bytes += payload_bytes;
   totals.bus_bytes += bus_factor(kind, num_ranks_) * static_cast<double>(payload_bytes);
-  totals.seconds_total += seconds_total;
-  totals.seconds_exposed += seconds_exposed;
+  totals.seconds_total += seconds.total;
+  totals.seconds_exposed += seconds.exposed;
+  totals.seconds_skew += seconds.skew;
 }
 
 }  // namespace multicard

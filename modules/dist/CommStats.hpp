@@ -21,7 +21,11 @@ inline CollectiveKind kind_of(const ReduceOptions& options) {
 class CommStats {
  public:
   explicit CommStats(int num_ranks) : num_ranks_(num_ranks) {}
-  void add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed);
+  struct Seconds {
+    double total = 0, exposed = 0;
+    double skew = 0;  ///< NaN: unknown
+  };
+  void add(CollectiveKind kind, std::int64_t payload_bytes, const Seconds& seconds);
   const std::map<std::string, CommunicationTotals>& totals() const { return totals_; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "comm/Native.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 /// Two buffers stay in a second-level cache.
 constexpr std::size_t kNodePieceBytes = std::size_t{256} << 10;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMpiPieceBytes = std::size_t{4} << 20;
 
 enum class Copy : std::uint64_t { broadcast = 0x100, scatter = 0x200 };  // apart from the element types of sums
@@ -75,11 +77,12 @@ std::byte* HostCopies::buffer(int rank) const {
   return channel_->buffer(rank) + turn_ % 2 * kNodePieceBytes;
 }
 
-void HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
-  if (all_.size() == 1) return;
+double HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
+  if (all_.size() == 1) return 0;
   const std::size_t total = total_of(blocks), most = channel_ ? kNodePieceBytes : kMpiPieceBytes;
   if (!channel_) piece_.resize(std::min(total, most));
   const bool sends = all_.rank() == root;
+  double waited_s = channel_ ? 0 : kUnknown;
   Passage passage(blocks);
   for (std::size_t first = 0; first < total; first += most) {
     const std::size_t count = std::min(most, total - first);
@@ -87,16 +90,19 @@ void HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
     // One barrier a piece: while the others copy piece n out, the root fills n + 1 into its other buffer. It cannot
     // fill n + 2 before they come to the barrier of n + 1, which each enters after it has copied n.
     if (sends) passage.read(piece, count);
-    if (channel_)
-      channel_->barrier(signature_of(Copy::broadcast, root, total, first));
-    else
+    if (channel_) {
+      const double waited_here_s = channel_->barrier(signature_of(Copy::broadcast, root, total, first));
+      if (first == 0) waited_s = waited_here_s;
+    } else {
       check_mpi(MPI_Bcast(piece, static_cast<int>(count), MPI_BYTE, root, native(all_)), "MPI_Bcast");
+    }
     if (!sends) passage.write(piece, count);
     ++turn_;
   }
+  return waited_s;
 }
 
-void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vector<std::size_t>& counts, int root) {
+double HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vector<std::size_t>& counts, int root) {
   const auto me = static_cast<std::size_t>(all_.rank()), from = static_cast<std::size_t>(root);
   std::vector<std::size_t> starts;
   std::size_t longest = 0, total = 0;
@@ -106,7 +112,11 @@ void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vecto
     if (r != from) longest = std::max(longest, counts[r]);
   }
   if (me == from && counts[me] > 0) std::memcpy(mine, all + starts[me], counts[me]);
-  if (!channel_) return scatter_over_mpi(all, mine, counts, root);
+  if (!channel_) {
+    scatter_over_mpi(all, mine, counts, root);
+    return all_.size() == 1 ? 0 : kUnknown;
+  }
+  double waited_s = 0;
   // A buffer is the inbox of its rank here: the root writes into those of the others. Ranks whose share is shorter
   // enter the barriers of the longest one too.
   for (std::size_t first = 0; first < longest; first += kNodePieceBytes) {
@@ -115,10 +125,12 @@ void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vecto
     };
     for (std::size_t r = 0; me == from && r < counts.size(); ++r)
       if (length(r) > 0) std::memcpy(buffer(static_cast<int>(r)), all + starts[r] + first, length(r));
-    channel_->barrier(signature_of(Copy::scatter, root, total, first));
+    const double waited_here_s = channel_->barrier(signature_of(Copy::scatter, root, total, first));
+    if (first == 0) waited_s = waited_here_s;
     if (me != from && length(me) > 0) std::memcpy(mine + first, buffer(all_.rank()), length(me));
     ++turn_;
   }
+  return waited_s;
 }
 
 // Not MPI_Scatterv, whose displacements are ints: a batch may be larger than 2 GB. Pieces of one share have one tag;

@@ -23,11 +23,12 @@ class HostCopies {
   /// Collective.
   HostCopies(const Communicator& all, const Communicator& node);
 
-  /// Collective. Everybody receives root's bytes; the lengths are equal on all ranks.
-  void broadcast(std::span<const Bytes> blocks, int root);
+  /// Collective. Everybody receives root's bytes; the lengths are equal on all ranks. \return the seconds that this
+  /// rank has waited until all had entered; NaN over MPI, which does not say
+  double broadcast(std::span<const Bytes> blocks, int root);
   /// Collective. Rank r receives counts[r] bytes into `mine`, taken from root's `all`, where they follow each other by
-  /// rank; elsewhere `all` is ignored.
-  void scatter(const std::byte* all, std::byte* mine, const std::vector<std::size_t>& counts, int root);
+  /// rank; elsewhere `all` is ignored. \return as broadcast()
+  double scatter(const std::byte* all, std::byte* mine, const std::vector<std::size_t>& counts, int root);
 
  private:
   /// The buffer of a rank for the present piece. A buffer is filled again two pieces later, when all ranks have come to

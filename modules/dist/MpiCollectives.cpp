@@ -22,18 +22,21 @@ std::byte* bytes_at(const at::Tensor& tensor) {
 
 class MpiCollectives::HostWork : public Work {
  public:
-  HostWork(std::future<double> done, CommStats& stats, CollectiveKind kind, std::int64_t bytes)
-      : done_(std::move(done)), stats_(stats), kind_(kind), bytes_(bytes) {}
+  /// \param waited_s is set before `done`
+  HostWork(std::future<double> done, std::shared_ptr<const double> waited_s, CommStats& stats, CollectiveKind kind,
+           std::int64_t bytes)
+      : done_(std::move(done)), waited_s_(std::move(waited_s)), stats_(stats), kind_(kind), bytes_(bytes) {}
 
   void wait() override {
     if (!done_.valid()) return;
     const TimePoint start = SteadyClock::now();
     const double seconds = done_.get();
-    stats_.add(kind_, bytes_, seconds, seconds_since(start));
+    stats_.add(kind_, bytes_, {seconds, seconds_since(start), *waited_s_});
   }
 
  private:
   std::future<double> done_;
+  std::shared_ptr<const double> waited_s_;
   CommStats& stats_;
   CollectiveKind kind_;
   std::int64_t bytes_;
@@ -87,12 +90,25 @@ std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, c
   ReduceOperand todo = operand(flat);
   todo.options = options;
   // The tensor comes along to stay alive.
-  std::future<double> done = thread_.submit([this, todo = std::move(todo), flat] {
+  const auto waited_s = std::make_shared<double>(0);
+  std::future<double> done = thread_.submit([this, todo = std::move(todo), flat, waited_s] {
     const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
-    large_.all_reduce(todo);
+    *waited_s = large_.all_reduce(todo);
   });
-  return std::make_unique<HostWork>(std::move(done), stats_, kind_of(options),
+  return std::make_unique<HostWork>(std::move(done), waited_s, stats_, kind_of(options),
                                     all_reduce_bytes(flat, options.comm_dtype));
+}
+
+template <class Operation>
+void MpiCollectives::run_here(CollectiveKind kind, std::int64_t bytes, const char* name, const Operation& operation) {
+  const TimePoint start = SteadyClock::now();
+  double waited_s = 0;
+  {
+    const Watchdog::Guard guard(communicator_.watchdog(), name);
+    waited_s = operation();
+  }
+  const double seconds = seconds_since(start);
+  stats_.add(kind, bytes, {seconds, seconds, waited_s});
 }
 
 std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& flat) {
@@ -100,13 +116,9 @@ std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& f
   // Size and type are equal on all ranks, so that all of them take the same of the two ways.
   if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
     return start_all_reduce(flat, {});
-  const TimePoint start = SteadyClock::now();
-  {
-    const Watchdog::Guard guard(communicator_.watchdog(), "all-reduce");
-    small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
-  }
-  const double seconds = seconds_since(start);
-  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), seconds, seconds);
+  run_here(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), "all-reduce", [&] {
+    return small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
+  });
   return std::make_unique<DoneWork>();
 }
 
@@ -116,13 +128,7 @@ void MpiCollectives::broadcast(const std::vector<at::Tensor>& tensors, int root)
     check_dense(tensor, at::kCPU, "broadcast");
     blocks.push_back({bytes_at(tensor), tensor.nbytes()});
   }
-  const TimePoint start = SteadyClock::now();
-  {
-    const Watchdog::Guard guard(communicator_.watchdog(), "broadcast");
-    copies_.broadcast(blocks, root);
-  }
-  const double seconds = seconds_since(start);
-  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), seconds, seconds);
+  run_here(CollectiveKind::broadcast, bytes_of(tensors), "broadcast", [&] { return copies_.broadcast(blocks, root); });
 }
 
 void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -132,14 +138,9 @@ void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine,
   counts.reserve(rows.size());
   for (const std::int64_t num_rows : rows)
     counts.push_back(static_cast<std::size_t>(num_rows * row_bytes(mine)));
-  const TimePoint start = SteadyClock::now();
-  {
-    const Watchdog::Guard guard(communicator_.watchdog(), "scatter");
-    copies_.scatter(rank() == root ? bytes_at(all) : nullptr, bytes_at(mine), counts, root);
-  }
-  const double seconds = seconds_since(start);
   const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  stats_.add(CollectiveKind::scatter, num_rows * row_bytes(mine), seconds, seconds);
+  run_here(CollectiveKind::scatter, num_rows * row_bytes(mine), "scatter",
+           [&] { return copies_.scatter(rank() == root ? bytes_at(all) : nullptr, bytes_at(mine), counts, root); });
 }
 
 }  // namespace multicard

@@ -38,6 +38,9 @@ class MpiCollectives : public TensorCollectives {
  private:
   class HostWork;
   ReduceOperand operand(const at::Tensor& flat) const;
+  /// Runs an operation on this thread, which waits all the time. \param operation returns how long for other ranks
+  template <class Operation>
+  void run_here(CollectiveKind kind, std::int64_t bytes, const char* name, const Operation& operation);
 
   Communicator communicator_;
   NodeAllReduce large_;

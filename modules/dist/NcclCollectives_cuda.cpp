@@ -63,8 +63,10 @@ class DeviceCommStats {
     // Never waits: it takes only what the GPU has passed. An operation's last mark is that of the wait for it.
     while (!entries_.empty() && marks_->reached(entries_.front().wait_ended)) {
       const Entry& entry = entries_.front();
-      stats_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
-                 marks_->seconds(entry.wait_began, entry.wait_ended));
+      // A kernel of NCCL waits for the other ranks and transfers: its events cannot tell the two apart.
+      stats_.add(entry.kind, entry.bytes,
+                 {marks_->seconds(entry.started, entry.ended), marks_->seconds(entry.wait_began, entry.wait_ended),
+                  std::numeric_limits<double>::quiet_NaN()});
       for (const TimeMarks::Mark mark : {entry.started, entry.ended, entry.wait_began, entry.wait_ended})
         marks_->release(mark);
       entries_.pop_front();

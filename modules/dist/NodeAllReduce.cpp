@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "base/Log.hpp"
 #include "comm/Native.hpp"
@@ -23,6 +24,7 @@ namespace multicard {
 
 namespace {
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kStageBytes = std::size_t{4} << 20;
 /// Slices end on cache lines, whatever the element type.
 constexpr std::size_t kSliceElements = 32;
@@ -74,18 +76,26 @@ void NodeAllReduce::abort() {
   if (channel_) channel_->abort();
 }
 
-void NodeAllReduce::all_reduce(const ReduceOperand& operand) {
+double NodeAllReduce::all_reduce(const ReduceOperand& operand) {
   const std::size_t width = c10::elementSize(operand.type);
   // Between nodes the pieces must agree, and one node may share memory where another does not.
   const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
-  for (std::size_t first = 0; first < operand.count; first += most)
-    reduce_piece(operand, first, std::min(most, operand.count - first));
+  double waited_s = 0;
+  for (std::size_t first = 0; first < operand.count; first += most) {
+    const double waited_here_s = reduce_piece(operand, first, std::min(most, operand.count - first));
+    if (first == 0) waited_s = waited_here_s;  // later ones are a part of the transfer
+  }
+  return num_nodes_ == 1 ? waited_s : kUnknown;
 }
 
-void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count) {
+/// Returns the seconds until all ranks of the node had come.
+double NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count) {
   const std::size_t width = c10::elementSize(operand.type);
   std::byte* mine = operand.data + first * width;
-  if (!channel_) return reduce_arrays({mine}, count, operand);
+  if (!channel_) {
+    reduce_arrays({mine}, count, operand);
+    return 0;
+  }
   const bool staged = !operand.memory;
   const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
   std::vector<std::byte*> arrays;
@@ -95,10 +105,12 @@ void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
   // A place is the offset in a staged array, or number + 1 and offset in a shared memory (less than 2^48 bytes): ranks
   // that reduce tensors of different memories, or one staged and one not, have different signatures.
-  channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+  const double waited_s =
+      channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
   reduce_arrays(arrays, count, operand);
   channel_->barrier();
   if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
+  return waited_s;
 }
 
 void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count,
@@ -140,9 +152,12 @@ SmallAllReduce::SmallAllReduce(const Communicator& all, const Communicator& node
     channel_ = open_channel(node, 2 * kMaxBytes, WaitPolicy::spin);
 }
 
-void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarType type) {
-  if (count == 0) return;
-  if (!channel_) return mpi_all_reduce(data, count, type, all_);
+double SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarType type) {
+  if (count == 0) return 0;
+  if (!channel_) {
+    mpi_all_reduce(data, count, type, all_);
+    return all_.size() == 1 ? 0 : kUnknown;
+  }
   // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
   const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);
   std::vector<std::byte*> arrays;
@@ -150,9 +165,10 @@ void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarTy
   for (int r = 0; r < channel_->size(); ++r)
     arrays.push_back(channel_->buffer(r) + offset);
   std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);
-  channel_->barrier({static_cast<std::uint64_t>(type), count, turn_});
+  const double waited_s = channel_->barrier({static_cast<std::uint64_t>(type), count, turn_});
   const std::array<std::byte*, 1> here{data};
   reduce_in_rank_order(arrays, here, 0, count, type);
+  return waited_s;
 }
 
 }  // namespace multicard

@@ -34,8 +34,9 @@ class NodeAllReduce {
   /// shared memory.
   NodeAllReduce(const Communicator& all, const Communicator& node);
 
-  /// Collective over all. In place.
-  void all_reduce(const ReduceOperand& operand);
+  /// Collective over all. In place. \return the seconds that this rank has waited until all had entered; NaN with
+  /// several nodes, where MPI waits for the others
+  double all_reduce(const ReduceOperand& operand);
 
   /// The ranks that share memory.
   const Communicator& node() const { return node_; }
@@ -43,7 +44,7 @@ class NodeAllReduce {
   void abort();
 
  private:
-  void reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);
+  double reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);
   void reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const ReduceOperand& operand);
   std::vector<std::byte*> targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const;
 
@@ -66,7 +67,8 @@ class SmallAllReduce {
   SmallAllReduce(const Communicator& all, const Communicator& node);
 
   /// Collective over all. In place; count elements of at most kMaxBytes together. \param type float32 or float64
-  void all_reduce(std::byte* data, std::size_t count, at::ScalarType type);
+  /// \return as of NodeAllReduce
+  double all_reduce(std::byte* data, std::size_t count, at::ScalarType type);
 
  private:
   Communicator all_;

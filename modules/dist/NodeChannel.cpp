@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Clock.hpp"
 #include "base/Error.hpp"
 
 namespace multicard {
@@ -50,10 +51,12 @@ void NodeChannel::barrier() {
                              "another rank failed or left; see its message");
 }
 
-void NodeChannel::barrier(const OpSignature& signature) {
+double NodeChannel::barrier(const OpSignature& signature) {
   const std::size_t turn = turn_++ % 2;
   header(rank_).signatures[turn] = signature;
+  const TimePoint start = SteadyClock::now();
   barrier();
+  const double waited_s = seconds_since(start);
   // Each compares with all, so that where one differs all throw: a rank that did not would work on wrong values.
   for (int r = 0; r < size_; ++r) {
     const OpSignature& other = header(r).signatures[turn];
@@ -64,6 +67,7 @@ void NodeChannel::barrier(const OpSignature& signature) {
                       signature.operation, signature.count, signature.place, other.operation, other.count, other.place,
                       r));
   }
+  return waited_s;
 }
 
 void NodeChannel::abort() {

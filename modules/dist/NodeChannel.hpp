@@ -30,8 +30,9 @@ class NodeChannel {
   int size() const { return size_; }
   std::byte* buffer(int rank) const;
 
-  /// Collective. Barrier; throws CommunicationError when a rank has aborted or enters another operation.
-  void barrier(const OpSignature& signature);
+  /// Collective. Barrier; throws CommunicationError when a rank has aborted or enters another operation. \return the
+  /// seconds that this rank has waited for the last one
+  double barrier(const OpSignature& signature);
   /// Collective. Barrier; throws CommunicationError when a rank has aborted.
   void barrier();
   /// Ends all waiting, here and on the other ranks, with an error. Not collective.

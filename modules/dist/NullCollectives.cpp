@@ -18,27 +18,27 @@ std::unique_ptr<Work> NullCollectives::start_all_reduce(const at::Tensor& flat, 
     const at::NoGradGuard no_grad;
     flat.copy_(flat.to(type_of(options.comm_dtype)));
   }
-  stats_.add(kind_of(options), all_reduce_bytes(flat, options.comm_dtype), 0, 0);
+  stats_.add(kind_of(options), all_reduce_bytes(flat, options.comm_dtype), {});
   return std::make_unique<DoneWork>();
 }
 
 std::unique_ptr<Work> NullCollectives::start_small_all_reduce(const at::Tensor& flat) {
   check_all_reduce(flat, device_, CommDtype::same, "all_reduce");
-  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), 0, 0);
+  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), {});
   return std::make_unique<DoneWork>();
 }
 
 void NullCollectives::broadcast(const std::vector<at::Tensor>& tensors, int) {
   for (const at::Tensor& tensor : tensors)
     check_dense(tensor, device_, "broadcast");
-  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), 0, 0);
+  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), {});
 }
 
 void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                                    int root) {
   check_scatter(all, mine, rows, 0, root);
   mine.copy_(all);
-  stats_.add(CollectiveKind::scatter, bytes_of({all}), 0, 0);
+  stats_.add(CollectiveKind::scatter, bytes_of({all}), {});
 }
 
 }  // namespace multicard

@@ -68,7 +68,7 @@ void add_shares(Profile& profile) {
   Distribution to_device, collectives;
   for (const CopyRow& row : profile.copies)
     if (row.direction == "HtoD") to_device = row.time;
-  for (const CollectiveRow& row : profile.collectives) {
+  for (const NamedTimes& row : profile.collectives) {
     collectives.count += row.time.count;
     collectives.total += row.time.total;
   }

@@ -41,12 +41,6 @@ struct CopyRow {
   std::optional<double> bandwidth() const;
 };
 
-/// NCCL kernels of one collective.
-struct CollectiveRow {
-  std::string name;  ///< AllReduce, Broadcast, ...
-  Distribution time;
-};
-
 /// What operators cost, without those that they call.
 struct OperatorCost {
   std::int64_t self_ns = 0;  ///< on the host
@@ -154,8 +148,8 @@ struct Profile {
   std::int64_t num_steps = 0;  ///< steps that the program named; 0: unknown
   std::int64_t window_ns = 0;  ///< how long the windows of this program were open; 0 of others' traces
   std::vector<NamedTimes> calls, kernels;
+  std::vector<NamedTimes> collectives;  ///< NCCL kernels by collective: AllReduce, Broadcast, ...
   std::vector<CopyRow> copies;
-  std::vector<CollectiveRow> collectives;
   std::vector<OperatorRow> operators;
   std::vector<PhaseRow> phases;
   std::vector<BlockRow> blocks;

@@ -18,6 +18,7 @@ struct MetricSeries {
 enum class Merge {
   per_step,   ///< one after the other; steps in which a rank took no part are NaN, or 0 for counts
   per_epoch,  ///< added epoch by epoch; epochs in which it took no part are NaN
+  sampled,    ///< one after the other; of each rank as many as it has taken, each with its time
   total,      ///< added
   largest     ///< the larger one
 };

@@ -42,11 +42,6 @@ void describe(Visit& visit, Is<NamedTimes> auto& row) {
   describe(visit, row.time);
 }
 template <class Visit>
-void describe(Visit& visit, Is<CollectiveRow> auto& row) {
-  visit.key("name", row.name);
-  describe(visit, row.time);
-}
-template <class Visit>
 void describe(Visit& visit, Is<CopyRow> auto& row) {
   visit.key("direction", row.direction);
   describe(visit, row.time);
@@ -91,6 +86,7 @@ void describe(Visit& visit, Is<ExchangeRow> auto& row) {
   visit.total("bus_bytes", row.totals.bus_bytes);
   visit.total("seconds_total", row.totals.seconds_total);
   visit.total("seconds_exposed", row.totals.seconds_exposed);
+  visit.total("seconds_skew", row.totals.seconds_skew);
 }
 template <class Visit>
 void describe(Visit& visit, Is<GpuTime> auto& row) {

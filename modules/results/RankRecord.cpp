@@ -34,12 +34,31 @@ void append_values(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+/// Of the columns of samples.
+std::size_t num_samples(const std::map<std::string, std::vector<double>>& columns) {
+  return columns.empty() ? 0 : columns.begin()->second.size();
+}
+
+/// What one of the two parts has not measured is unknown there.
+void append_samples(std::map<std::string, std::vector<double>>& whole,
+                    const std::map<std::string, std::vector<double>>& later) {
+  const std::size_t before = num_samples(whole), after = before + num_samples(later);
+  for (const auto& [name, values] : later) {
+    std::vector<double>& column = whole[name];
+    column.resize(before, kUnknown);
+    append_values(column, values);
+  }
+  for (auto& [name, column] : whole)
+    column.resize(after, kUnknown);
+}
+
 /// \name How a value of a later part is added
 /// @{
 void add(Merge merge, std::int64_t& value, std::int64_t since) {
   value = merge == Merge::largest ? std::max(value, since) : value + since;
 }
 void add(Merge /*merge*/, CommunicationTotals& value, const CommunicationTotals& since) {
+  if (value.calls == 0) value.seconds_skew = 0;  // nothing is unknown of no calls
   for_each_column<CommunicationTotals>([&](const auto& column) { value.*column.place += since.*column.place; });
 }
 /// Epoch by epoch: both parts may have worked on the one in which the run was interrupted.
@@ -81,18 +100,22 @@ void add_part(RankTable& table, const RankTable& since) {
   }
 }
 
-RankRecord tail_of(const RankRecord& record, std::size_t first_step) {
+RecordLength length_of(const RankRecord& record) {
+  return {record.steps.size(), num_samples(record.resources)};
+}
+
+RankRecord tail_of(const RankRecord& record, const RecordLength& length) {
   RankRecord piece;
   piece.clock = record.clock;
   piece.first_step = record.first_step;
-  // Only what is per step can be sent in part. All else is sent as it stands, and replaces what was sent.
-  piece.steps = tail(record.steps, first_step);
-  piece.samples = tail(record.samples, first_step);
+  // Only steps and samples can be sent in part. All else is sent as it stands, and replaces what was sent.
+  piece.steps = tail(record.steps, length.steps);
+  piece.samples = tail(record.samples, length.steps);
   const auto copy = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, const auto& from, auto& to) {
     to = from;
-    if constexpr (kMerge == Merge::per_step)
+    if constexpr (kMerge == Merge::per_step || kMerge == Merge::sampled)
       for (auto& [name, values] : to)
-        values = tail(values, first_step);
+        values = tail(values, kMerge == Merge::per_step ? length.steps : length.samples);
   };
   for_each_group(copy, record, piece);
   piece.tables = record.tables;
@@ -105,11 +128,14 @@ void append(RankRecord& gathered, RankRecord piece) {
   gathered.clock = std::move(piece.clock);
   gathered.first_step = piece.first_step;
   const auto take = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, auto& to, auto& from) {
-    if constexpr (kMerge != Merge::per_step)
-      to = std::move(from);
-    else
+    if constexpr (kMerge == Merge::per_step) {
       for (const auto& [name, values] : from)
         append_values(to[name], values);
+    } else if constexpr (kMerge == Merge::sampled) {
+      append_samples(to, from);
+    } else {
+      to = std::move(from);
+    }
   };
   for_each_group(take, gathered, piece);
   gathered.tables = std::move(piece.tables);
@@ -131,13 +157,17 @@ void continue_record(RankRecord& record, const RankRecord& since, std::size_t be
   append_values(record.steps, since.steps);
   append_values(record.samples, since.samples);
   const auto merge = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, auto& whole, const auto& later) {
-    for (const auto& [name, values] : later) {
-      auto& column = whole[name];
-      if constexpr (kMerge == Merge::per_step) {
-        resize_steps(column, before);
-        append_values(column, values);
-      } else {
-        add(kMerge, column, values);
+    if constexpr (kMerge == Merge::sampled) {
+      append_samples(whole, later);
+    } else {
+      for (const auto& [name, values] : later) {
+        auto& column = whole[name];
+        if constexpr (kMerge == Merge::per_step) {
+          resize_steps(column, before);
+          append_values(column, values);
+        } else {
+          add(kMerge, column, values);
+        }
       }
     }
   };

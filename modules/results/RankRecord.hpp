@@ -22,7 +22,8 @@ constexpr auto columns_of(const CommunicationTotals* /*row*/) {
   using Row = CommunicationTotals;
   return std::tuple(column("calls", &Row::calls), column("payload_bytes", &Row::payload_bytes),
                     column("bus_bytes", &Row::bus_bytes), column("seconds_total", &Row::seconds_total),
-                    column("seconds_exposed", &Row::seconds_exposed));
+                    column("seconds_exposed", &Row::seconds_exposed),
+                    column("seconds_skew", &Row::seconds_skew, Since::later));
 }
 
 /// A table of one rank whose rows have names: what it counted of each kernel, or of each operator in each phase.
@@ -52,7 +53,9 @@ struct RankRecord {
   std::map<std::string, std::int64_t> memory;         ///< e.g. host_peak_bytes, "model/parameters"
   std::map<std::string, CommunicationTotals> communication;  ///< by kind, e.g. "all_reduce"
   std::map<std::string, std::int64_t> transfers;             ///< by direction, e.g. "host_to_device"
-  std::map<std::string, RankTable> tables;                   ///< by path in the run, e.g. "profile/kernels"
+  /// Samples over time, columns of equal length: `time_s`, `cpu_s`, `resident_bytes`, …
+  std::map<std::string, std::vector<double>> resources;
+  std::map<std::string, RankTable> tables;  ///< by path in the run, e.g. "profile/kernels"
 };
 
 /// A group of columns of a results file: datasets below /runs/<run>/PATH, one for each name.
@@ -81,13 +84,18 @@ void for_each_group(Visit&& visit, Records&... records) {
   visit(RecordGroup<Merge::largest>{"memory"}, records.memory...);
   visit(RecordGroup<Merge::total>{"communication"}, records.communication...);
   visit(RecordGroup<Merge::total>{"transfers"}, records.transfers...);
+  visit(RecordGroup<Merge::sampled>{"resources"}, records.resources...);
 }
 
 /// \name What becomes of a record over time
 /// @{
-/// The steps from `first_step` of the record on, and all else as it stands.
-RankRecord tail_of(const RankRecord& record, std::size_t first_step);
-/// Adds a later piece of the same record: its steps are appended, all else replaces what was there.
+struct RecordLength {
+  std::size_t steps = 0, samples = 0;
+};
+RecordLength length_of(const RankRecord& record);
+/// The steps and samples after the first `length` of the record, and all else as it stands.
+RankRecord tail_of(const RankRecord& record, const RecordLength& length);
+/// Adds a later piece of the same record: its steps and samples are appended, all else replaces what was there.
 void append(RankRecord& gathered, RankRecord piece);
 /// Steps up to `num_steps` in which the rank took no part.
 void append_absent(RankRecord& record, std::size_t num_steps);

@@ -146,7 +146,9 @@ class RunReader {
       std::vector<Row>& rows = columns[name];
       rows.resize(static_cast<std::size_t>(data_.ranks));
       for_each_column<Row>([&]<class Value>(const RowColumn<Row, Value>& column) {
-        const std::vector<Value> values = per_rank<Value>(fmt::format("{}/{}/{}", group, name, column.name));
+        const std::string inside = fmt::format("{}/{}/{}", group, name, column.name);
+        if (column.since == Since::later && !file_.exists(path(inside))) return;
+        const std::vector<Value> values = per_rank<Value>(inside);
         for (std::size_t rank = 0; rank < rows.size(); ++rank)
           rows[rank].*column.place = values[rank];
       });

@@ -37,6 +37,7 @@ struct RunData {
   std::map<std::string, std::vector<std::int64_t>> memory;  ///< [ranks] bytes, e.g. host_peak_bytes, model/gradients
   std::map<std::string, std::vector<CommunicationTotals>> communication;  ///< [ranks] by kind
   std::map<std::string, std::vector<std::int64_t>> transfers;             ///< [ranks] bytes by direction
+  std::map<std::string, RankMatrix<double>> resources;  ///< [ranks, samples]; those that a rank has not taken are NaN
 };
 
 inline auto& times_of(RunData& run) {

@@ -55,7 +55,7 @@ void write_rows(Hdf5File& file, const std::string& run, const Communicator& comm
   agree_on(communicator, error);
 }
 
-/// Collective. The tables that ranks recorded, by path: of all ranks, each with its rank in a column.
+/// Collective. On rank 0 the tables that ranks recorded, by path: of all ranks, each with its rank in a column.
 std::map<std::string, Table> tables_of_ranks(const Communicator& communicator, const RankRows& rows) {
   Packer packer;
   for (const auto& [row, record] : rows) {
@@ -65,8 +65,7 @@ std::map<std::string, Table> tables_of_ranks(const Communicator& communicator, c
     packer(to_bytes(tables));
   }
   std::map<std::string, std::map<int, RankTable>> by_path;
-  // Rank 0 alone writes them, but that all get them costs little: tables have rows of kernels or calls, not of steps.
-  for (const std::string& bytes : communicator.allgather(packer.take())) {
+  for (const std::string& bytes : communicator.gather(packer.take())) {
     for (Unpacker unpacker(bytes); !unpacker.finished();) {
       int row = 0;
       std::string record;

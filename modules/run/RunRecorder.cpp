@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/Mpi.hpp"
 #include "device/DeviceCopies.hpp"
 #include "device/PeakRate.hpp"
 #include "memory/MemoryEstimator.hpp"
@@ -14,6 +15,19 @@ namespace {
 const char* word_for(RunStatus status) {
   if (status == RunStatus::stopped) return "stopped";
   return status == RunStatus::failed ? "failed" : "complete";
+}
+
+RankTable stages_of(const LoadingTimes& times) {
+  RankTable table;
+  table.rules = {{"count", Merge::total}, {"bytes", Merge::total}, {"seconds", Merge::total}};
+  for (std::size_t stage = 0; stage < kLoadingStages.size(); ++stage) {
+    const LoadingTimes::Total total = times.total(static_cast<LoadingStage>(stage));
+    if (total.count == 0) continue;
+    table.rows[{kLoadingStages[stage]}] = {{"count", static_cast<double>(total.count)},
+                                           {"bytes", static_cast<double>(total.bytes)},
+                                           {"seconds", total.seconds}};
+  }
+  return table;
 }
 
 }  // namespace
@@ -59,6 +73,11 @@ void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, dou
   stalled_s_ += seconds;
 }
 
+void RunRecorder::start_sampling() {
+  const std::optional<GpuInfo>& gpu = setup_.device().gpu;
+  resources_.emplace(ResourceSampler::Sources{gpu ? gpu->bus_id : "", job_local_rank() == 0});
+}
+
 void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {
   RankRecord& record = steps_.record();
   record_memory(predicted, setup_, record);
@@ -69,6 +88,8 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;
+  record.tables["input/stages"] = stages_of(setup_.data().loading_times());
+  if (resources_) record.resources = resources_->sample_and_copy();
   add_rates();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/Clock.hpp"
 #include "memory/MemoryEstimate.hpp"
+#include "profiler/ResourceSampler.hpp"
 #include "tasks/setup/TrainingSetup.hpp"
 #include "train/History.hpp"
 #include "train/Recorder.hpp"
@@ -40,8 +41,10 @@ class RunRecorder : public StepObserver {
   void add_seconds(const std::string& column, std::int64_t epoch, double seconds);
   /// @}
 
-  /// Brings what is counted since the start (memory, communication, transfers) and, of text, the rates of the steps
-  /// recorded since the last call up to date.
+  /// From now on what the process uses of its machine is sampled.
+  void start_sampling();
+  /// Brings what is counted since the start (memory, communication, transfers), the samples and, of text, the rates of
+  /// the steps recorded since the last call up to date.
   void take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies);
   /// What profile windows have recorded so far, and the time that opening or closing one took: no training time.
   void take_profile(const std::map<std::string, RankTable>& tables, double seconds);
@@ -74,6 +77,7 @@ class RunRecorder : public StepObserver {
   double stalled_s_ = 0;                   ///< evaluation and checkpoints since the epoch began
   std::int64_t copied_ = 0;                ///< within the device by steps
   std::optional<std::int64_t> copies_at_;  ///< what the process had copied when the step began or went on
+  std::optional<ResourceSampler> resources_;
 };
 
 }  // namespace multicard

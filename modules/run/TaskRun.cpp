@@ -15,7 +15,7 @@ namespace multicard {
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, TrainingParts reused, const LogRank& /*building*/)
     : setup_(options, communicator, std::move(reused)),
-      phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges() : nullptr),
+      phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges([this] { return num_completed(); }) : nullptr),
       clock_(setup_.device().device),
       recorder_(setup_, deck, clock_.name()),
       profile_(setup_, clock_, recorder_),
@@ -127,6 +127,7 @@ void TaskRun::begin() {
   reporter_.open_feed(recorder_.steps(), recorder_.deck(), settings.first_step);
   if (options.run.keep_checkpoints > 0)
     agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
+  recorder_.start_sampling();
   recorder_.start_epoch();
   has_begun_ = true;
   if (options.evaluate.at_start && is_start) evaluate();

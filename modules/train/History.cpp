@@ -1,5 +1,7 @@
 #include "train/History.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -26,6 +28,18 @@ std::vector<double> taken(std::map<std::string, std::vector<double>>& times, con
   return std::move(found.mapped());
 }
 
+/// Rows of a matrix have the length of the longest: leaves out the samples that the rank has not taken, which are
+/// unknown in all columns.
+void trim_samples(std::map<std::string, std::vector<double>>& columns) {
+  const auto is_open = [&] {
+    return !columns.empty() && !columns.begin()->second.empty() &&
+           std::ranges::all_of(columns, [](const auto& column) { return std::isnan(column.second.back()); });
+  };
+  while (is_open())
+    for (auto& [name, values] : columns)
+      values.pop_back();
+}
+
 /// Row `rank` of a run read from a file, as it was recorded.
 RankRecord row_of(const RunData& run, std::size_t rank) {
   RankRecord record;
@@ -37,6 +51,7 @@ RankRecord row_of(const RunData& run, std::size_t rank) {
           mine[name] = of_rank(values, rank);
       },
       run, record);
+  trim_samples(record.resources);
   // In a file `samples` is one count among others; in a record it has a member of its own, as the step times do.
   if (const auto samples = record.counts.extract("samples"); !samples.empty())
     record.samples = std::move(samples.mapped());

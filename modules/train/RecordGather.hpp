@@ -15,13 +15,14 @@ class RecordGather {
  public:
   explicit RecordGather(Communicator communicator) : communicator_(std::move(communicator)) {}
 
-  /// Collective. On rank 0 the pieces of all ranks: the steps since the last call, and all totals as they stand. On
+  /// Collective. On rank 0 the pieces of all ranks: the steps and samples since the last call, and all totals as they
+  /// stand. On
   /// other ranks nothing.
   std::vector<RankRecord> gather(const RankRecord& record);
 
  private:
   Communicator communicator_;
-  std::size_t num_sent_ = 0;  ///< steps
+  RecordLength sent_;
 };
 
 }  // namespace multicard

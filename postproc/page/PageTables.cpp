@@ -80,6 +80,7 @@ std::string communication_html(const Study& study) {
       {"on the bus", total(&Report::bus_bytes), Format::bytes},
       {"total, s", total(&Report::seconds_total), Format::three_digits},
       {"exposed, s", total(&Report::seconds_exposed), Format::three_digits},
+      {"waiting for ranks, s", total(&Report::seconds_skew), Format::three_digits},
       {"overlapped", &Kind::overlapped, Format::percent}};
   std::vector<Kind> kinds;
   for (const Cell& cell : measured_cells(study))
@@ -89,7 +90,9 @@ std::string communication_html(const Study& study) {
   return table(html_table(
       "communication",
       "Collectives, median run of each cell; seconds averaged over ranks. Exposed is the time in "
-      "wait(), with what slower ranks are waited for; overlapped is 1 − exposed / total, and 0 where more is waited "
+      "wait(), with what slower ranks are waited for; waiting for ranks is the part of the total until the last rank "
+      "has entered the operation, which events of NCCL and MPI between nodes do not show; overlapped is 1 − exposed / "
+      "total, and 0 where more is waited "
       "than the operations themselves take.",
       columns, kinds));
 }

@@ -28,6 +28,9 @@ std::string transfers_html(const Study& study);
 /// One line per option: its effect against the baseline value, where it is least and most.
 std::string options_html(const Study& study);
 
+/// What ranks used of their machines and GPUs while they trained; empty where it was not recorded.
+std::string resources_html(const Study& study);
+
 /// Peaks and the parts of the model's memory; a sentence where none was recorded.
 std::string memory_html(const Study& study);
 

@@ -129,16 +129,18 @@ void reduce_totals(const RunData& run, RunReport& report) {
     if (!bytes.empty()) report.memory[name] = *std::ranges::max_element(bytes);
   for (const auto& [kind, ranks] : run.communication) {
     CommunicationReport& totals = report.communication[kind];
-    std::vector<double> seconds, exposed;
+    std::vector<double> seconds, exposed, skew;
     for (const CommunicationTotals& of_rank : ranks) {
       totals.calls = std::max(totals.calls, of_rank.calls);
       totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(of_rank.payload_bytes));
       totals.bus_bytes = std::max(totals.bus_bytes, of_rank.bus_bytes);
       seconds.push_back(of_rank.seconds_total);
       exposed.push_back(of_rank.seconds_exposed);
+      if (std::isfinite(of_rank.seconds_skew)) skew.push_back(of_rank.seconds_skew);
     }
     totals.seconds_total = mean(seconds);
     totals.seconds_exposed = mean(exposed);
+    totals.seconds_skew = skew.empty() ? kNone : mean(skew);
   }
   for (const auto& [direction, bytes] : run.transfers)
     if (run.num_steps && !bytes.empty())
@@ -195,6 +197,7 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   report.evaluation = reduce_evaluation(run.summary);
   report.tuning = reduce_tuning(run.summary);
   report.profiles = read_profiles(run.summary.tables);
+  report.resources = reduce_resources(run);
   const Steps measured = measured_steps(run, presence);
   report.least_ranks = fewest_ranks(run, report.ranks);
   if (presence == Presence::any_ranks) report.fewest_ranks = report.least_ranks;

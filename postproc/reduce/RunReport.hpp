@@ -30,6 +30,19 @@ struct RankReport {
   bool straggler = false;
 };
 
+/// What one rank used while it trained (`resources` of the results file). Unknown where it was not recorded.
+struct RankResources {
+  double seconds = 0;                                                      ///< that were sampled
+  double cpu_cores = kNone;                                                ///< that its threads kept busy, mean
+  double involuntary_switches = kNone, major_faults = kNone;               ///< a second
+  double resident_bytes = kNone;                                           ///< largest
+  double storage_read_bytes = kNone, storage_written_bytes = kNone;        ///< a second
+  double gpu_busy = kNone, gpu_power_w = kNone, gpu_sm_clock_mhz = kNone;  ///< means over time
+  double gpu_energy_j = kNone;                                             ///< total
+  double gpu_temperature_c = kNone;                                        ///< largest
+  double gpu_throttled = kNone;  ///< share of the time in which power, heat or the hardware lowered the clocks
+};
+
 /// Communication of all ranks together.
 struct CommunicationReport {
   std::int64_t calls = 0;          ///< of one rank
@@ -37,6 +50,7 @@ struct CommunicationReport {
   double bus_bytes = 0;            ///< of one rank, by nccl-tests' formula
   double seconds_total = kNone;    ///< mean over ranks
   double seconds_exposed = kNone;  ///< mean over ranks
+  double seconds_skew = kNone;     ///< mean over the ranks that know it
 };
 
 /// One class of a classifier on a test set.
@@ -158,8 +172,9 @@ struct RunReport : Measured {
   std::optional<EvaluationReport> evaluation;
   std::optional<TextReport> text;  ///< of runs that count tokens
   std::optional<TuningReport> tuning;
-  std::vector<Profile> profiles;  ///< of the ranks that recorded one
-  bool is_quick = false;          ///< of a sweep made smaller (--quick)
+  std::vector<Profile> profiles;         ///< of the ranks that recorded one
+  std::vector<RankResources> resources;  ///< by rank; empty where none was recorded
+  bool is_quick = false;                 ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }
   /// "complete", "complete, early after step 120"

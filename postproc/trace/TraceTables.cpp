@@ -124,8 +124,8 @@ TableColumns<CopyRow> copy_columns() {
   return columns;
 }
 
-TableColumns<CollectiveRow> collective_columns() {
-  TableColumns<CollectiveRow> columns("name", "collective", &CollectiveRow::name);
+TableColumns<NamedTimes> named_columns(const char* name, const char* label) {
+  TableColumns<NamedTimes> columns(name, label, &NamedTimes::name);
   columns.distribution();
   return columns;
 }
@@ -183,7 +183,8 @@ TableColumns<ExchangeRow> exchange_columns() {
       .bytes("payload_bytes", "payload", of(&CommunicationTotals::payload_bytes))
       .bytes("bus_bytes", "on the bus", of(&CommunicationTotals::bus_bytes))
       .time("total", "time", ns_of(&CommunicationTotals::seconds_total))
-      .time("exposed", "exposed", ns_of(&CommunicationTotals::seconds_exposed));
+      .time("exposed", "exposed", ns_of(&CommunicationTotals::seconds_exposed))
+      .time("skew", "waiting for ranks", ns_of(&CommunicationTotals::seconds_skew));
   return columns;
 }
 
@@ -209,12 +210,6 @@ std::vector<NamedTimes> delays_of(const Profile& profile) {
           {"in the queue", profile.delays.queue}};
 }
 
-TableColumns<NamedTimes> delay_columns() {
-  TableColumns<NamedTimes> columns("delay", "delay", &NamedTimes::name);
-  columns.distribution();
-  return columns;
-}
-
 }  // namespace
 
 std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, std::size_t most) {
@@ -229,14 +224,15 @@ std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, s
       table(most, "kernels", "Kernels", times_columns(),
             [](const Profile& of) { return with_shares(of.kernels, of.kernel_ns); }),
       table(all, "copies", "Copies and memsets by direction", copy_columns(), &Profile::copies),
-      table(all, "collectives", "NCCL kernels by collective", collective_columns(), &Profile::collectives),
+      table(all, "collectives", "NCCL kernels by collective", named_columns("name", "collective"),
+            &Profile::collectives),
       table(all, "phases", "Operators by phase of the steps", phase_columns(), &Profile::phases),
       table(most, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
       table(most, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
       table(all, "exchanges", "Collectives that the program started", exchange_columns(), &Profile::exchanges),
       table(all, "threads", "Threads of the program", thread_columns(), &Profile::threads),
       table(all, "streams", "Streams", stream_columns(), &Profile::streams),
-      table(all, "delays", "Delays of kernels after their launch", delay_columns(), delays_of),
+      table(all, "delays", "Delays of kernels after their launch", named_columns("delay", "delay"), delays_of),
   };
 }
 

@@ -208,6 +208,9 @@ class Run(CommandTest):
         self.assertEqual(len(self.dataset(results, "/runs/main/metrics/train_loss")), 4)
         self.assertEqual(len(self.dataset(results, "/runs/main/steps/step")), 8)
         self.assertIn('"complete"', self.attribute(results, "/runs/main/status"))
+        # Read and transformed on both ranks: 32 images of 32 x 32 each.
+        self.assertEqual(self.dataset(results, "/runs/main/input/stages/rank"), ["0", "0", "1", "1"])
+        self.assertEqual(sum(map(float, self.dataset(results, "/runs/main/input/stages/bytes"))), 64 * 32 * 32 * 3)
         self.assertTrue(os.path.exists(self.path("out/checkpoints/step_00000004/COMPLETE")))
         self.assertEqual([], [name for name in os.listdir(self.path("out")) if name.startswith(".")])
 

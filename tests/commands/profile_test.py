@@ -12,7 +12,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from command_test import POST, CommandTest, run
+from command_test import BIN, MULTICARD, POST, CommandTest, run
 from tuning_case import TuningCase
 
 PROFILE = ("profile.enabled=true", "profile.skip_steps=1", "profile.steps=2", "evaluate.every_epochs=0")
@@ -142,6 +142,19 @@ class Profile(CommandTest):
         for words in ("fp32", "fp64", "multicard::", "forward"):
             self.assertIn(words, operators)
         self.assertNotIn("profile-shares", page)
+
+
+class Tools(CommandTest):
+    def test_a_tool_that_wraps_mpi_sees_the_calls_and_writes_at_the_end(self):
+        self.prepare()
+        tool, log = str(BIN.parent / "tests/libmpi_tool.so"), self.path("mpi")
+        done = subprocess.run(["mpirun", "-n", "2", "env", "LD_PRELOAD=" + tool, "MPI_TOOL_LOG=" + log, MULTICARD,
+                               "run", self.deck], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for rank in (0, 1):
+            all_reduces, gathers = map(int, Path("%s.%d" % (log, rank)).read_text().split())
+            self.assertGreater(all_reduces, 0)
+            self.assertGreater(gathers, 0)
 
 
 class ProfileLanguage(TuningCase):

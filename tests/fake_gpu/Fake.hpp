@@ -28,7 +28,7 @@ struct Counter {
 };
 
 /// The counter of that name; `kind` is the section of the log that it stands in: call, kernel, gemm, convolution, copy,
-/// nccl, phase, total, upload or race.
+/// nccl, phase, range, total, upload or race.
 Counter& counter(const char* kind, const std::string& name);
 
 /// A whole number from the environment.

@@ -8,10 +8,12 @@ usage: commands_test.py NAME   runs one test class; see fake_run.py
 import json
 import math
 import os
+import re
+import subprocess
 from pathlib import Path
 
 from cases import IMAGE, LANGUAGE, check_case, covering_cases
-from fake_run import IMAGE_DECK, FakeGpuTest, main, memory_of, run
+from fake_run import H5DUMP, IMAGE_DECK, FakeGpuTest, counts_of_run, main, memory_of, run
 
 FULL = os.environ.get("MULTICARD_TEST_FULL") == "1"
 
@@ -46,6 +48,35 @@ class Commands(FakeGpuTest):
         large, small = (memory_of(self.path("sweep/results.h5"), name) for name in ("0000", "0001"))
         for kind in ("device_peak_bytes", "device_reserved_bytes"):
             self.assertLess(small[kind], large[kind] / 2)
+
+    def test_the_sensors_of_gpus_are_recorded(self):
+        for is_slice in (0, 1):
+            with self.subTest(is_slice=is_slice):
+                self.expect(0, run(1, "run", self.image, "run.resume=never", is_slice=is_slice))
+                columns = {name: [float(value) for value in self.dataset(self.path("out/results.h5"), path)]
+                           for name, path in self.resources().items()}
+                self.assertEqual(set(columns["gpu_power_w"]), {350})
+                self.assertEqual(set(columns["gpu_throttle_reasons"]), {4})
+                self.assertEqual(set(columns["gpu_sm_clock_mhz"]), {1755})
+                self.assertAlmostEqual(sum(columns["gpu_energy_j"]), 350 * sum(columns["interval_s"]), delta=2)
+                self.assertEqual(set(columns.get("gpu_busy", [])), set() if is_slice else {0.75})
+
+    def test_steps_and_phases_are_nvtx_ranges(self):
+        for steps in (3, 5):  # the second run resumes after the first
+            counts, = counts_of_run(self.path("counts"), 1, "run", self.image, "run.steps=%d" % steps)
+            ranges = counts.calls["range"]
+            new = range(0 if steps == 3 else 3, steps)
+            # A range of the next step is opened and holds nothing: the run ends in it.
+            self.assertEqual({name for name in ranges if name.startswith("step ")},
+                             {"step %d" % step for step in (*new, steps)})
+            for phase in ("data_wait", "forward", "backward"):  # others are entered several times a step
+                self.assertEqual(ranges[phase], len(new), phase)
+
+    def resources(self):
+        """The paths of the columns of samples, by name."""
+        done = subprocess.run([H5DUMP, "-n", self.path("out/results.h5")], capture_output=True, text=True)
+        return {name: "/runs/main/resources/" + name
+                for name in re.findall(r"dataset +/runs/main/resources/(\w+)", done.stdout)}
 
     def test_more_ranks_than_gpus_can_be_asked_about(self):
         code, out, err = run(2, "info", "--selftest", "--json", devices=1)

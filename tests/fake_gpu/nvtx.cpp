@@ -1,18 +1,27 @@
-// What NVTX loads where a profiler would be (NVTX_INJECTION64_PATH): the program's ranges become phases of the counts.
+// What NVTX loads where a profiler would be (NVTX_INJECTION64_PATH): the program's ranges are counted, and the
+// innermost is the phase of what is launched.
+#include <string>
+#include <vector>
+
 #include <nvtx3/nvToolsExt.h>
 
 #include "Fake.hpp"
 
 namespace {
 
+thread_local std::vector<std::string> ranges;
+
 int range_push(const char* name) {
+  fake::counter("range", name).add();
+  ranges.emplace_back(name);
   fake::enter_phase(name);
-  return 0;
+  return static_cast<int>(ranges.size());
 }
 
 int range_pop() {
-  fake::enter_phase(nullptr);
-  return 0;
+  if (!ranges.empty()) ranges.pop_back();
+  fake::enter_phase(ranges.empty() ? nullptr : ranges.back().c_str());
+  return static_cast<int>(ranges.size());
 }
 
 template <typename Function>

@@ -38,7 +38,8 @@ BatchMaker::BatchMaker(const ImageShards& shards, const Sampler& sampler, const 
       pixels_(most_rows(sampler, num_ranks) * shards.bytes_per_row(), at::kByte, staging_memory(options)),
       windows_(most_rows(sampler, num_ranks) * ImageWindow::kNumFields, at::kInt, staging_memory(options)),
       images_(most_rows(sampler, num_ranks) * 3 * size_ * size_, options.dtype, options.memory),
-      labels_(most_rows(sampler, num_ranks), at::kLong, options.memory) {}
+      labels_(most_rows(sampler, num_ranks), at::kLong, options.memory),
+      times_(options.times) {}
 
 // In the device pipeline the stored bytes are the batch and are uploaded as they are; in that of the host they only
 // feed the preprocessor, and their memory returns to the pool with the PendingBatch.
@@ -76,10 +77,12 @@ void BatchMaker::read(PendingBatch& pending) const {
 // Several workers call it for one batch at a time, each for rows of its own: all that it writes is indexed by the row.
 void BatchMaker::prepare(const PendingBatch& pending, std::int64_t first, std::int64_t count) const {
   if (reads_in_prepare()) read_pixels(pending, first, count);
+  const TimePoint start = SteadyClock::now();
   if (augmentation_) draw_windows(pending, first, count);
   if (pipeline_ == InputPipeline::host)
     preprocessor_.run(pending.pixels.const_data_ptr<std::uint8_t>(), windows_of(pending.windows), first, count,
                       pending.batch.images);
+  if (times_ && (augmentation_ || pipeline_ == InputPipeline::host)) times_->add(LoadingStage::transform, start, 0);
 }
 
 void BatchMaker::read_pixels(const PendingBatch& pending, std::int64_t first, std::int64_t count) const {
@@ -87,7 +90,9 @@ void BatchMaker::read_pixels(const PendingBatch& pending, std::int64_t first, st
   const auto at = [](std::int64_t number) { return static_cast<std::size_t>(number); };
   const std::int64_t row_bytes = shards_.bytes_per_row();
   std::uint8_t* to = pending.pixels.mutable_data_ptr<std::uint8_t>() + first * row_bytes;
+  const TimePoint start = SteadyClock::now();
   shards_.read_rows(std::span(pending.rows).subspan(at(first), at(count)), {to, at(count * row_bytes)});
+  if (times_) times_->add(LoadingStage::read, start, count * row_bytes);
 }
 
 void BatchMaker::draw_windows(const PendingBatch& pending, std::int64_t first, std::int64_t count) const {

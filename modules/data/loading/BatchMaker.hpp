@@ -45,6 +45,7 @@ class BatchMaker {
   std::optional<Augmentation> augmentation_;
   HostPreprocessor preprocessor_;
   BatchPool pixels_, windows_, images_, labels_;
+  LoadingTimes* times_;
 };
 
 }  // namespace multicard

@@ -9,6 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "data/loading/Batch.hpp"
+#include "data/loading/LoadingTimes.hpp"
 #include "data/loading/Sampler.hpp"
 #include "device/BatchUploader.hpp"
 
@@ -73,6 +74,9 @@ class DataSource {
   /// Copied from host to device so far; 0 on the CPU.
   std::int64_t bytes_to_device() const { return uploader_->bytes_copied(); }
 
+  /// What reading batches has taken so far.
+  const LoadingTimes& loading_times() const { return loading_times_; }
+
   virtual WorkUnit unit() const = 0;
   /// Units in the global batch of `step`, over all ranks.
   virtual std::int64_t work_in(std::int64_t step) const = 0;
@@ -97,6 +101,7 @@ class DataSource {
   /// The rows that this rank trains on in `step`.
   std::int64_t local_rows(std::int64_t step) const;
   const ReadPlan& plan() const { return plan_; }
+  LoadingTimes& mutable_loading_times() { return loading_times_; }
 
  private:
   /// Starts to read part `rank` of `num_ranks` of the steps [first_step, last_step).
@@ -112,6 +117,7 @@ class DataSource {
   Finishing finishing_;
   std::unique_ptr<BatchUploader> uploader_;
   ReadPlan plan_;
+  LoadingTimes loading_times_;
 };
 
 /// Reads one epoch of `source`, each rank its part, and calls `body` with every batch of at least one row, finished, in

@@ -62,7 +62,9 @@ ImageDataSource::ImageDataSource(ImageShards shards, Parts parts, at::Device dev
       on_device_(std::move(parts.on_device)) {}
 
 void ImageDataSource::open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) {
-  loader_ = std::make_unique<ImageLoader>(shards_, sampler(), loader_options_, rank, num_ranks, first_step, last_step);
+  LoaderOptions options = loader_options_;
+  options.times = &mutable_loading_times();
+  loader_ = std::make_unique<ImageLoader>(shards_, sampler(), options, rank, num_ranks, first_step, last_step);
 }
 
 Batch ImageDataSource::read() {

@@ -9,6 +9,7 @@
 
 #include "data/loading/Augmentation.hpp"
 #include "data/loading/BatchPool.hpp"
+#include "data/loading/LoadingTimes.hpp"
 #include "data/loading/Preprocessor.hpp"
 #include "data/loading/Sampler.hpp"
 #include "data/shards/ImageShards.hpp"
@@ -36,6 +37,7 @@ struct LoaderOptions {
   int num_workers = 1;     ///< threads that resize and normalise, besides one that reads; 0: all in next()
   int prefetch = 2;        ///< batches prepared ahead; at least 1 with threads
   HostMemory memory = HostMemory::pageable;  ///< pinned needs a GPU
+  LoadingTimes* times = nullptr;             ///< where the work is counted, if it is
 };
 
 /// The most host memory that a loader's batches of `num_rows` rows take, two of them in the hands of the caller.

@@ -85,8 +85,10 @@ std::int64_t TextDataSource::largest_id() const {
 }
 
 void TextDataSource::open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) {
-  loader_ = std::make_unique<TextLoader>(row_shards(), rows(), sampler(), loader_options_, rank, num_ranks, first_step,
-                                         last_step);
+  TextLoaderOptions options = loader_options_;
+  options.times = &mutable_loading_times();
+  loader_ =
+      std::make_unique<TextLoader>(row_shards(), rows(), sampler(), options, rank, num_ranks, first_step, last_step);
 }
 
 Batch TextDataSource::read() {

@@ -49,6 +49,7 @@ class TextLoader::Engine {
         num_ranks_(num_ranks),
         pool_(std::max<std::int64_t>(1, most_rows(sampler, rank, num_ranks) * rows.longest_row()), at::kLong,
               options.memory),
+        times_(options.times),
         ahead_([this](std::int64_t step) { return make(step); }, options.prefetch, first_step, last_step) {}
 
   std::optional<TextBatch> next() { return ahead_.next(); }
@@ -64,6 +65,7 @@ class TextLoader::Engine {
   BatchPool pool_;
   std::vector<std::uint32_t> ids_;
   std::vector<std::uint8_t> mask_;
+  LoadingTimes* times_;
   Prefetcher<TextBatch> ahead_;  ///< last: its thread uses the others
 };
 
@@ -102,11 +104,16 @@ void TextLoader::Engine::fill(std::int64_t row, std::span<std::int64_t> tokens, 
     const auto length = static_cast<std::size_t>(part.length);
     ids_.resize(length);
     mask_.resize(length);
+    const TimePoint start = SteadyClock::now();
     shards_.holding(part.half).read(part.sequence, ids_, mask_);
+    const TimePoint is_read = SteadyClock::now();
+    if (times_)
+      times_->add(LoadingStage::read, start, static_cast<std::int64_t>(ids_.size() * sizeof(ids_[0]) + mask_.size()));
     std::copy(ids_.begin(), ids_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(place));
     for (std::size_t i = 0; i < length; ++i)
       targets[place + i] = i + 1 < length && mask_[i + 1] != 0 ? std::int64_t{ids_[i + 1]} : kNoTarget;
     place += length;
+    if (times_) times_->add(LoadingStage::transform, is_read, 0);
   }
   std::fill(tokens.begin() + static_cast<std::ptrdiff_t>(place), tokens.end(), 0);
   std::fill(targets.begin() + static_cast<std::ptrdiff_t>(place), targets.end(), kNoTarget);

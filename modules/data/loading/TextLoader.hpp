@@ -10,6 +10,7 @@
 
 #include "base/RowShape.hpp"
 #include "data/loading/BatchPool.hpp"
+#include "data/loading/LoadingTimes.hpp"
 #include "data/loading/Sampler.hpp"
 #include "data/loading/TextRows.hpp"
 #include "data/shards/RowShards.hpp"
@@ -38,6 +39,7 @@ inline constexpr std::int64_t kNoTarget = -100;
 struct TextLoaderOptions {
   int prefetch = 2;                          ///< batches read ahead by a thread; 0: all in next()
   HostMemory memory = HostMemory::pageable;  ///< pinned needs a GPU
+  LoadingTimes* times = nullptr;             ///< where the work is counted, if it is
 };
 
 /// \name What any rank can tell of a step without reading

@@ -79,12 +79,12 @@ std::vector<CopyRow> copies_of(const Trace& trace) {
   });
 }
 
-std::vector<CollectiveRow> collectives_of(const Trace& trace) {
+std::vector<NamedTimes> collectives_of(const Trace& trace) {
   Groups<std::string> groups;
   for (const GpuEvent& event : trace.gpu)
     if (is_communication(trace, event)) groups.add(collective_of(trace.names.name(event.name)), event.length());
-  return groups.rows<CollectiveRow>([](const std::string& name, const Distribution& time) {
-    return CollectiveRow{name, time};
+  return groups.rows<NamedTimes>([](const std::string& name, const Distribution& time) {
+    return NamedTimes{name, time};
   });
 }
 

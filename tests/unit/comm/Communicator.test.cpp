@@ -29,6 +29,7 @@ TEST(NullCommunicator, IsOneRankWhoseCollectivesChangeNothing) {
   EXPECT_EQ(values, (std::vector<double>{1, 2}));
   EXPECT_EQ(null.allgather(7), std::vector<int>{7});
   EXPECT_EQ(null.allgather(std::string("x")), std::vector<std::string>{"x"});
+  EXPECT_EQ(null.gather("x"), std::vector<std::string>{"x"});
   EXPECT_EQ(null.split(0, 0).size(), 1);
 }
 
@@ -61,6 +62,19 @@ TEST(Communicator, GathersInRankOrder) {
   const auto texts = world().allgather(std::string(static_cast<std::size_t>(world().rank()), 'x'));
   for (int r = 0; r < world().size(); ++r)
     EXPECT_EQ(texts[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));
+}
+
+TEST(Communicator, GathersTextsOfAnyLengthOnOneRank) {
+  const int root = world().size() - 1;
+  const std::string mine(static_cast<std::size_t>(1000 * world().rank()), static_cast<char>('a' + world().rank()));
+  const std::vector<std::string> texts = world().gather(mine, root);
+  if (world().rank() != root) {
+    EXPECT_TRUE(texts.empty());
+    return;
+  }
+  ASSERT_EQ(texts.size(), static_cast<std::size_t>(world().size()));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank)
+    EXPECT_EQ(texts[rank], std::string(1000 * rank, static_cast<char>('a' + rank)));
 }
 
 TEST(Communicator, SplitsIntoGroups) {

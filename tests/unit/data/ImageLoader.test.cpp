@@ -198,6 +198,26 @@ TEST_F(LoaderTest, ThrowsAnErrorOfTheReaderInPlaceOfItsBatch) {
   world().barrier();
 }
 
+TEST_F(LoaderTest, CountsWhatBatchesTake) {
+  for (const int num_workers : {0, 2}) {
+    LoadingTimes times;
+    LoaderOptions counted = options(num_workers);
+    counted.times = &times;
+    std::int64_t num_rows = 0;
+    {
+      ImageLoader loader(*shards_, sampler_, counted, 0, 1, 0, 4);
+      while (const std::optional<ImageBatch> batch = loader.next())
+        num_rows += batch->num_rows;
+    }
+    const LoadingTimes::Total read = times.total(LoadingStage::read), made = times.total(LoadingStage::transform);
+    EXPECT_EQ(read.count, 4);
+    EXPECT_EQ(read.bytes, num_rows * kSize * kSize * 3);
+    EXPECT_GE(made.count, 4);  // workers share a batch
+    EXPECT_GT(read.seconds, 0);
+    EXPECT_GT(made.seconds, 0);
+  }
+}
+
 TEST_F(LoaderTest, EndsItsThreadsAtOnce) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 50; ++i) {

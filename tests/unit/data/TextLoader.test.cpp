@@ -72,6 +72,20 @@ std::vector<std::int64_t> row_of(const at::Tensor& tensor, std::int64_t row) {
   return {values, values + tensor.size(1)};
 }
 
+TEST_F(TextLoaderTest, CountsWhatBatchesTake) {
+  LoadingTimes times;
+  std::int64_t num_tokens = 0;
+  {
+    TextLoader loader(*shards_, *padded_, sampler_of(*padded_), {2, HostMemory::pageable, &times}, 0, 1, 0, 3);
+    while (const std::optional<TextBatch> batch = loader.next())
+      for (const RowShape& shape : batch->shapes)
+        num_tokens += shape.num_tokens();
+  }
+  EXPECT_EQ(times.total(LoadingStage::read).bytes, 5 * num_tokens);  // four bytes of its number, and one of the mask
+  EXPECT_EQ(times.total(LoadingStage::read).count, times.total(LoadingStage::transform).count);
+  EXPECT_GT(times.total(LoadingStage::read).seconds, 0);
+}
+
 TEST_F(TextLoaderTest, DeliversTheSamplersRowsInStepOrder) {
   for (const TextRows* rows : {&*padded_, &*packed_}) {
     const Sampler sampler = sampler_of(*rows);

@@ -1,12 +1,16 @@
 #include "dist/TensorCollectives.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <numeric>
+#include <thread>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
@@ -276,6 +280,32 @@ TEST(Totals, CountCallsPayloadAndBusBytes) {
   EXPECT_GT(totals.at("all_reduce").seconds_total, 0);
   EXPECT_GT(totals.at("all_reduce").seconds_exposed, 0);
   EXPECT_EQ(totals.at("broadcast").payload_bytes, 40);
+}
+
+TEST(Totals, TellWaitingForTheLastRankFromTheTransfer) {
+  constexpr double kLate = 0.1;
+  const auto collectives = mpi();
+  const auto skew_of = [&](const char* kind, const std::function<void()>& operation) {
+    world().barrier();
+    if (world().is_root()) std::this_thread::sleep_for(std::chrono::duration<double>(kLate));
+    const auto before = collectives->totals();
+    operation();
+    const CommunicationTotals totals = collectives->totals().at(kind);
+    EXPECT_LE(totals.seconds_skew, totals.seconds_total);
+    return totals.seconds_skew - (before.contains(kind) ? before.at(kind).seconds_skew : 0);
+  };
+  const at::Tensor small = values<float>(100, 0), large = values<float>(100000, 0), mine = at::empty({1});
+  const std::vector<std::int64_t> rows(static_cast<std::size_t>(world().size()), 1);
+  const at::Tensor all = at::ones({world().size()});
+  const std::vector<double> skews{skew_of("all_reduce", [&] { collectives->all_reduce(small); }),
+                                  skew_of("all_reduce", [&] { collectives->start_all_reduce(large, {})->wait(); }),
+                                  skew_of("broadcast", [&] { collectives->broadcast({large}, 0); }),
+                                  skew_of("scatter", [&] { collectives->scatter_rows(all, mine, rows, 0); })};
+  for (const double skew : skews)
+    if (world().is_root())
+      EXPECT_LT(skew, kLate / 2);  // it came last
+    else
+      EXPECT_GE(skew, kLate / 2);
 }
 
 TEST(NullCollectives, EqualMpiOnOneRank) {

@@ -24,12 +24,41 @@ RankTable kernels(double calls, double longest) {
 
 TEST(RankRecord, IsTheSameAfterItsPiecesWereAppended) {
   const RankRecord record = test::example_record(1);
-  RankRecord gathered = record_from_bytes(to_bytes(tail_of(record, 0)));
+  RankRecord gathered = record_from_bytes(to_bytes(tail_of(record, {})));
   EXPECT_EQ(to_bytes(gathered), to_bytes(record));
   RankRecord longer = record;
   continue_record(longer, record, record.steps.size());
-  append(gathered, tail_of(longer, record.steps.size()));
+  append(gathered, tail_of(longer, length_of(record)));
   EXPECT_EQ(to_bytes(gathered), to_bytes(longer));
+}
+
+TEST(RankRecord, WaitingIsUnknownOfAllCallsWhereItIsOfSome) {
+  RankRecord known;
+  known.communication["broadcast"] = {.calls = 1, .seconds_skew = 0.25};
+  RankRecord record = known, unknown;
+  unknown.communication["broadcast"] = {.calls = 1};
+  continue_record(record, known, 0);
+  EXPECT_EQ(record.communication.at("broadcast").seconds_skew, 0.5);
+  continue_record(record, unknown, 0);
+  EXPECT_TRUE(std::isnan(record.communication.at("broadcast").seconds_skew));
+
+  RankRecord later;  // nothing is unknown of a kind that began with this part
+  continue_record(later, known, 0);
+  EXPECT_EQ(later.communication.at("broadcast").seconds_skew, 0.25);
+}
+
+TEST(RankRecord, SamplesOfTwoPartsFollowEachOther) {
+  RankRecord record = test::example_record(1), since = test::example_record(0);
+  since.resources["gpu_power_w"] = {300};
+  continue_record(record, since, record.steps.size());
+  EXPECT_EQ(record.resources.at("cpu_s"), (std::vector<double>{1, 1.25, 0}));
+  const std::vector<double>& power = record.resources.at("gpu_power_w");
+  ASSERT_EQ(power.size(), 3U);
+  EXPECT_TRUE(std::isnan(power[0]) && std::isnan(power[1]));  // the part before had no such sensor
+  EXPECT_EQ(power[2], 300);
+
+  continue_record(record, test::example_record(0), record.steps.size());
+  EXPECT_TRUE(std::isnan(record.resources.at("gpu_power_w").at(3)));
 }
 
 TEST(RankRecord, TablesOfTwoPartsAreMergedByTheRulesOfTheirColumns) {

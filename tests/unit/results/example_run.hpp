@@ -33,6 +33,10 @@ inline RankRecord example_record(int rank) {
                                         .seconds_total = 0.5,
                                         .seconds_exposed = 0.125 * rank};
   record.transfers["host_to_device"] = 77 + rank;
+  for (int i = 0; i <= rank; ++i) {  // a rank that began later has fewer
+    record.resources["time_s"].push_back(1.7e9 + i);
+    record.resources["cpu_s"].push_back(rank + 0.25 * i);
+  }
   return record;
 }
 

@@ -58,6 +58,24 @@ TEST(History, GoesOnWithTheSameRanks) {
   EXPECT_EQ(history.metrics.at("train_loss").values.size(), 2u);
 }
 
+TEST(History, SamplesOfARankGoOnAfterItsOwn) {
+  const ScratchFolder scratch;
+  RankRecord longer = record_of(0, 2, 1.0), shorter = record_of(0, 2, 2.0), since = record_of(2, 1, 5.0);
+  longer.resources = {{"time_s", {10, 11, 12}}, {"gpu_power_w", {200, 210, 220}}};
+  shorter.resources = {{"time_s", {10}}};
+  since.resources = {{"time_s", {20, 21}}};
+  RunSummary summary;
+  summary.name = "main";
+  write_results(scratch / "a.h5", Communicator::null(), Provenance{}, summary, RankRows{{0, longer}, {1, shorter}});
+  const History whole = history_of(ResultsFile::open(scratch / "a.h5").run("main"));
+
+  const RankRows first = continue_rows(part_of(whole, 0, 2), since, 0);
+  const RankRows second = continue_rows(part_of(whole, 1, 2), since, 1);
+
+  EXPECT_EQ(first.at(0).resources.at("time_s"), (std::vector<double>{10, 11, 12, 20, 21}));
+  EXPECT_EQ(second.at(1).resources.at("time_s"), (std::vector<double>{10, 20, 21}));
+}
+
 TEST(History, TakesColumnsThatAFileLacksAsNotMeasured) {
   const ScratchFolder scratch;
   RunData run = two_ranks(scratch / "a.h5");

@@ -94,7 +94,7 @@ TEST_P(Recorded, HasTheCopiesAndCollectives) {
   }
   EXPECT_EQ(directions, oracle_["memcpy"].size());
   ASSERT_EQ(profile_.collectives.size(), oracle_["nccl"].size());
-  for (const CollectiveRow& row : profile_.collectives) {
+  for (const NamedTimes& row : profile_.collectives) {
     EXPECT_EQ(row.time.count, oracle_["nccl"][row.name]["count"]) << row.name;
     EXPECT_EQ(row.time.total, ns(oracle_["nccl"][row.name]["total_us"])) << row.name;
   }

@@ -1,0 +1,20 @@
+#pragma once
+/// \file What this process has used of the machine since it began.
+
+#include <cstdint>
+#include <optional>
+
+namespace multicard {
+
+/// Of all threads together, also those that have ended.
+struct ProcessUse {
+  double cpu_s = 0;  ///< in user and system mode
+  std::int64_t minor_faults = 0, major_faults = 0;
+  std::int64_t voluntary_switches = 0, involuntary_switches = 0;  ///< of threads that waited, and that had to wait
+  /// Bytes that reached a storage device or came from one; absent where the kernel does not count them.
+  std::optional<std::int64_t> storage_read_bytes, storage_written_bytes;
+};
+
+ProcessUse process_use();
+
+}  // namespace multicard

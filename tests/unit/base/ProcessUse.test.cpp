@@ -1,0 +1,52 @@
+#include "base/ProcessUse.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace multicard {
+namespace {
+
+using namespace std::chrono_literals;
+
+void compute_for(double cpu_s) {
+  const double end = process_use().cpu_s + cpu_s;
+  while (process_use().cpu_s < end) {
+  }
+}
+
+TEST(ProcessUse, CountsTheTimeOfAllThreads) {
+  const ProcessUse before = process_use();
+  std::thread([] { compute_for(0.05); }).join();
+  const ProcessUse after = process_use();
+  EXPECT_GE(after.cpu_s - before.cpu_s, 0.05);
+  EXPECT_GE(after.minor_faults, before.minor_faults);
+}
+
+TEST(ProcessUse, CountsPagesThatAreTouchedForTheFirstTime) {
+  constexpr std::size_t kPages = 256;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::int64_t before = process_use().minor_faults;
+  auto* const memory = static_cast<char*>(
+      mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, kPages * page, MADV_NOHUGEPAGE);
+  for (std::size_t i = 0; i < kPages; ++i)
+    memory[i * page] = 1;
+  EXPECT_GE(process_use().minor_faults - before, static_cast<std::int64_t>(kPages));
+  munmap(memory, kPages * page);
+}
+
+TEST(ProcessUse, CountsTheTimesThatThreadsWaited) {
+  const std::int64_t before = process_use().voluntary_switches;
+  for (int i = 0; i < 10; ++i)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_GE(process_use().voluntary_switches - before, 10);
+}
+
+}  // namespace
+}  // namespace multicard
