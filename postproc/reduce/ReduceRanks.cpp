@@ -11,9 +11,10 @@ namespace {
 using Steps = std::vector<std::size_t>;
 
 /// Percentiles rather than extremes: single steps may take any time.
-Box box_of(const std::vector<double>& values) {
-  return {percentile(values, 0.05), percentile(values, 0.25), percentile(values, 0.5), percentile(values, 0.75),
-          percentile(values, 0.95)};
+Box box_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const auto at = [&](double p) { return sorted_percentile(values, p); };
+  return {at(0.05), at(0.25), at(0.5), at(0.75), at(0.95)};
 }
 
 /// [rank][measured step] of step - reduce_wait.
