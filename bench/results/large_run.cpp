@@ -36,6 +36,7 @@ Distribution some_times(Dice& dice) {
 
 std::vector<NamedTimes> named(const char* what, int count, Dice& dice) {
   std::vector<NamedTimes> rows;
+  rows.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     rows.push_back({fmt::format("{}_{}", what, i), some_times(dice)});
   return rows;

@@ -1,7 +1,8 @@
 #include "postproc/page/PageTables.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <functional>
+#include <iterator>
 #include <set>
 
 #include "postproc/page/StudyColumns.hpp"
@@ -18,9 +19,18 @@ Columns<Cell> place_columns(const Study& study) {
           {"ranks", &Cell::ranks}};
 }
 
+using Cells = std::vector<std::reference_wrapper<const Cell>>;
+
+template <class Has>
+Cells cells_that(const Study& study, const Has& has) {
+  Cells cells;
+  std::ranges::copy_if(study.cells, std::back_inserter(cells), has);
+  return cells;
+}
+
 /// Failed cells have no phases, collectives or copies.
-auto measured_cells(const Study& study) {
-  return study.cells | std::views::filter([](const Cell& cell) { return !cell.measured.empty(); });
+Cells measured_cells(const Study& study) {
+  return cells_that(study, [](const Cell& cell) { return !cell.measured.empty(); });
 }
 
 /// Names of the counters that any cell has, in order.
@@ -133,7 +143,7 @@ std::string memory_html(const Study& study) {
     columns.push_back(
         {memory_label(name), [name](const Cell& cell) { return number_in(cell.memory, name); }, Format::bytes});
   return table(html_table("memory", "Bytes of the rank that needs most, over repeats.", columns,
-                          study.cells | std::views::filter([](const Cell& cell) { return !cell.memory.empty(); })));
+                          cells_that(study, [](const Cell& cell) { return !cell.memory.empty(); })));
 }
 
 HtmlTable runs_table(const Study& study) {

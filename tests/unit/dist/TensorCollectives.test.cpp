@@ -207,6 +207,7 @@ TEST(BroadcastTensors, CoversManyTypesAndStrides) {
   const auto collectives = mpi();
   const double mine = world().rank() + 1;
   std::vector<at::Tensor> tensors;
+  tensors.reserve(23);
   for (int i = 0; i < 20; ++i)
     tensors.push_back(
         at::full({i % 4, 3, 2, 2}, mine, i % 2 ? at::kFloat : at::kLong).contiguous(at::MemoryFormat::ChannelsLast));
