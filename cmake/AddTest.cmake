@@ -76,8 +76,10 @@ endfunction()
 # _multicard_register_test(NAME RANKS TIMEOUT IS_GPU LABEL PROGRAM FILE ...)
 function(_multicard_register_test test ranks timeout is_gpu label)
   set(configurations)
+  set(labels "unit;by-file")
   if(label STREQUAL "unit-programs")
     set(configurations CONFIGURATIONS Programs)
+    set(labels unit-programs)
   endif()
   # Those of several ranks come first: later they would wait for processors that are free at the same time.
   list(LENGTH ARGN cost)
@@ -86,7 +88,7 @@ function(_multicard_register_test test ranks timeout is_gpu label)
   endif()
   add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} ${ARGN} ${configurations})
   set_tests_properties(${test} PROPERTIES
-    TIMEOUT ${timeout} PROCESSORS ${ranks} COST ${cost} LABELS "${label}$<$<BOOL:${is_gpu}>:;gpu>"
+    TIMEOUT ${timeout} PROCESSORS ${ranks} COST ${cost} LABELS "${labels}$<$<BOOL:${is_gpu}>:;gpu>"
     ENVIRONMENT "${MULTICARD_TEST_ENVIRONMENT};MULTICARD_TEST_RANKS=${ranks}")
   if(is_gpu)
     set_tests_properties(${test} PROPERTIES RESOURCE_LOCK gpu)

@@ -31,7 +31,7 @@ step 1 $steps "Setting up"
 step 2 $steps "Building"
 "$root/scripts/build.sh" release --target all tests benches
 without=()
-if [ $# -eq 0 ]; then without=(unit); fi
+if [ $# -eq 0 ]; then without=(by-file); fi
 if ! compgen -G "/dev/nvidia[0-9]*" >/dev/null; then
   say "      no GPU here: tests with the label gpu are left out"
   without+=(gpu)
@@ -62,7 +62,7 @@ if [ $full = yes ]; then
   if env -u TORCH_ROOT MULTICARD_LIBTORCH="$oldest" "$root/scripts/setup.sh" &&
     env -u TORCH_ROOT "$root/scripts/build.sh" oldest --target all tests; then
     ctest --test-dir "$root/build/oldest" --output-on-failure --output-junit "${reports[-1]#*=}" --no-tests=error \
-      -j "$(processors)" -L '^(unit-programs|fake-gpu)$' "${choice[@]}" >&2 || true
+      -j "$(processors)" -L '^(unit|unit-programs|fake-gpu)$' "${choice[@]}" >&2 || true
   fi
 fi
 trap - EXIT

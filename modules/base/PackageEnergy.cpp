@@ -15,7 +15,9 @@ std::optional<std::int64_t> number_in(const std::filesystem::path& file) {
   return std::nullopt;
 }
 
+/// Some machines show a package twice, also as intel-rapl-mmio:0.
 bool is_package(const std::filesystem::path& zone) {
+  if (!zone.filename().string().starts_with("intel-rapl:")) return false;
   std::ifstream file(zone / "name");
   std::string name;
   return std::getline(file, name) && name.starts_with("package-");

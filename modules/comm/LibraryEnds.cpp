@@ -4,7 +4,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <mpi.h>
@@ -51,10 +54,19 @@ const void* library_of(const char* function) {
   return address && dladdr(address, &found) ? found.dli_fbase : nullptr;
 }
 
+/// Whether a variable had a value when the process was started: tools that are preloaded may remove it from the
+/// environment.
+bool was_set(std::string_view name) {
+  std::ifstream environment("/proc/self/environ");
+  for (std::string entry; std::getline(environment, entry, '\0');)
+    if (entry.starts_with(name) && entry.size() > name.size() + 1 && entry[name.size()] == '=') return true;
+  return false;
+}
+
 bool may_be_watched() {
   if (kIsSanitized) return true;
   for (const char* const name : {"LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
-    if (const char* const value = std::getenv(name); value && *value) return true;
+    if (was_set(name)) return true;
   return library_of("MPI_Init_thread") != library_of("PMPI_Init_thread");
 }
 

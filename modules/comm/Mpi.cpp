@@ -45,6 +45,9 @@ void set_launch_defaults() {
   // Started alone, a rank would first start a daemon, which only other ranks need: 0.15 s, and an error where there is
   // neither ssh nor rsh.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  // Ranks without one have a single folder for their files together, which each would remove under the others. One rank
+  // needs none.
+  setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   // Nor does it explain MPI_Abort, the end of all ranks, in eight lines.
   setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
 }
@@ -164,9 +167,10 @@ std::string mpi_version() {
 
 namespace {
 
-/// With the mutex held. A thread may just be making what it has registered, so this looks again until nothing is left.
+/// With the mutex held. A thread may just be making what it has registered, so this looks again until nothing is left,
+/// for as long as a busy machine may keep that thread waiting in between.
 void remove_registered() {
-  constexpr int kMostPasses = 20;
+  constexpr int kLeastPasses = 8, kMostPasses = 24;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     std::uintmax_t num_removed = 0;
     for (const auto& [ticket, path] : removals().paths) {
@@ -174,7 +178,7 @@ void remove_registered() {
       const std::uintmax_t count = std::filesystem::remove_all(path, failed);
       if (!failed) num_removed += count;
     }
-    if (pass > 0 && num_removed == 0) return;
+    if (pass >= kLeastPasses && num_removed == 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

@@ -91,6 +91,9 @@ class PhaseRanges : public StepObserver {
   // NVTX ranges are a stack of the thread: a phase must be popped before the next is pushed, or it would hold that.
   void enter(Phase phase) override {
     if (depth_ == 0) {
+      // The moment between two steps, in which an evaluation or a checkpoint may come, opens none: a tool that records
+      // the range of a step would record that moment instead.
+      if (phase == Phase::other) return;
       if (!step_) step_ = first_step_();
       push(("step " + std::to_string(*step_)).c_str());
     }
@@ -99,7 +102,7 @@ class PhaseRanges : public StepObserver {
   }
   void end_step() override {
     close();
-    ++*step_;
+    if (step_) ++*step_;
   }
   void pause() override { close(); }
 

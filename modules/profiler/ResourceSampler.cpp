@@ -21,8 +21,9 @@ double unix_time_s() {
 
 ResourceSampler::ResourceSampler(const Sources& sources)
     : gpu_(sources.gpu_bus_id.empty() ? nullptr : GpuSensors::open(sources.gpu_bus_id)),
+      num_sharing_(sources.num_sharing),
       node_(sources.has_node ? std::make_unique<PackageEnergy>() : nullptr),
-      time_s_(unix_time_s()),
+      time_(SteadyClock::now()),
       totals_(read().totals),
       thread_(start_thread("the samples of resources", "resources", [this] { run(); })) {}
 
@@ -43,6 +44,8 @@ ResourceSampler::Columns ResourceSampler::sample_and_copy() {
 
 ResourceSampler::Reading ResourceSampler::read() {
   Reading reading = gpu_ ? gpu_->read() : Reading{};
+  for (auto& [name, joules] : reading.totals)
+    joules /= num_sharing_;
   const ProcessUse use = process_use();
   const auto total = [&](const char* name, auto value) { reading.totals[name] = static_cast<double>(value); };
   total("cpu_s", use.cpu_s);
@@ -60,10 +63,10 @@ ResourceSampler::Reading ResourceSampler::read() {
 
 void ResourceSampler::sample() {
   Reading reading = read();
-  const double time_s = unix_time_s();
+  const TimePoint time = SteadyClock::now();
   const std::size_t before = columns_["time_s"].size();
-  reading.now["time_s"] = time_s;
-  reading.now["interval_s"] = time_s - time_s_;
+  reading.now["time_s"] = unix_time_s();
+  reading.now["interval_s"] = seconds_between(time_, time);
   for (const auto& [name, total] : reading.totals)
     if (const auto last = totals_.find(name); last != totals_.end()) reading.now[name] = total - last->second;
   for (const auto& [name, value] : reading.now)
@@ -72,7 +75,7 @@ void ResourceSampler::sample() {
     const auto found = reading.now.find(name);
     values.push_back(found == reading.now.end() ? kUnknown : found->second);
   }
-  time_s_ = time_s;
+  time_ = time;
   totals_ = std::move(reading.totals);
 }
 

@@ -9,14 +9,16 @@
 #include <thread>
 #include <vector>
 
+#include "base/Clock.hpp"
 #include "base/PackageEnergy.hpp"
 #include "base/ProcessUse.hpp"
 #include "device/GpuSensors.hpp"
 
 namespace multicard {
 
-/// Samples on a thread of its own, which takes some 20 us of a core a second, and no lock that training waits for. All
-/// runs of a process share what it uses: each has it in its record.
+/// Samples on a thread of its own, which takes some 20 us of a core a second, and what NVML takes for a GPU. Training
+/// waits for it in sample_and_copy() alone, while a sample is read. All runs of a process share what it uses: each has
+/// it in its record.
 ///
 /// Columns by name (docs/results_file.md): `time_s` (Unix time of the sample) and `interval_s` (since the sample
 /// before); what was used in the interval (`cpu_s`, `minor_faults`, `gpu_energy_j`, …); and what is at its end
@@ -28,6 +30,7 @@ class ResourceSampler {
   /// Where to read, besides the process.
   struct Sources {
     std::string gpu_bus_id;  ///< empty without a GPU
+    int num_sharing = 1;     ///< ranks that use the GPU: each records its share of the energy
     bool has_node = false;   ///< of the ranks on a node one records the energy of its processors
   };
   /// \throws EnvironmentError where no thread can be started
@@ -47,11 +50,12 @@ class ResourceSampler {
   void run();
 
   std::unique_ptr<GpuSensors> gpu_;
+  int num_sharing_;
   std::unique_ptr<PackageEnergy> node_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_ending_ = false;
-  double time_s_ = 0;
+  TimePoint time_;                        ///< of the sample before
   std::map<std::string, double> totals_;  ///< at the sample before
   Columns columns_;
   std::thread thread_;

@@ -84,6 +84,22 @@ void visit_members(Record& record, Visit&& visit) {
   });
 }
 
+/// A total that one of the two parts does not know is unknown.
+void add_row(const std::map<std::string, Merge>& rules, std::map<std::string, double>& whole,
+             const std::map<std::string, double>& since) {
+  for (const auto& [column, merge] : rules) {
+    const auto known = whole.find(column);
+    const auto later = since.find(column);
+    const bool is_in_both = known != whole.end() && later != since.end();
+    if (is_in_both)
+      known->second = merge == Merge::largest ? std::max(known->second, later->second) : known->second + later->second;
+    else if (merge == Merge::total)
+      whole.erase(column);
+    else if (later != since.end())
+      whole.emplace(column, later->second);
+  }
+}
+
 }  // namespace
 
 void add_part(RankTable& table, const RankTable& since) {
@@ -91,12 +107,8 @@ void add_part(RankTable& table, const RankTable& since) {
   for (const auto& [column, merge] : since.rules)
     table.rules[column] = merge;
   for (const auto& [key, row] : since.rows) {
-    auto& whole = table.rows[key];  // also of a row that has its key alone
-    for (const auto& [column, value] : row) {
-      const auto [known, is_new] = whole.emplace(column, value);
-      if (is_new) continue;
-      known->second = table.rules[column] == Merge::largest ? std::max(known->second, value) : known->second + value;
-    }
+    const auto [place, is_new_row] = table.rows.emplace(key, row);
+    if (!is_new_row) add_row(table.rules, place->second, row);
   }
 }
 

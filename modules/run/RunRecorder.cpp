@@ -75,7 +75,8 @@ void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, dou
 
 void RunRecorder::start_sampling() {
   const std::optional<GpuInfo>& gpu = setup_.device().gpu;
-  resources_.emplace(ResourceSampler::Sources{gpu ? gpu->bus_id : "", job_local_rank() == 0});
+  resources_.emplace(
+      ResourceSampler::Sources{gpu ? gpu->bus_id : "", setup_.device().num_sharing, job_local_rank() == 0});
 }
 
 void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {

@@ -16,8 +16,7 @@ class RecordGather {
   explicit RecordGather(Communicator communicator) : communicator_(std::move(communicator)) {}
 
   /// Collective. On rank 0 the pieces of all ranks: the steps and samples since the last call, and all totals as they
-  /// stand. On
-  /// other ranks nothing.
+  /// stand. On other ranks nothing.
   std::vector<RankRecord> gather(const RankRecord& record);
 
  private:

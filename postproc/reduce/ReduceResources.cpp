@@ -79,7 +79,6 @@ std::vector<RankResources> reduce_resources(const RunData& run) {
   for (int rank = 0; rank < run.ranks; ++rank) {
     const Samples samples(run, static_cast<std::size_t>(rank));
     RankResources of;
-    of.seconds = samples.sum("interval_s").total;
     of.cpu_cores = samples.rate("cpu_s");
     of.involuntary_switches = samples.rate("involuntary_switches");
     of.major_faults = samples.rate("major_faults");

@@ -32,7 +32,6 @@ struct RankReport {
 
 /// What one rank used while it trained (`resources` of the results file). Unknown where it was not recorded.
 struct RankResources {
-  double seconds = 0;                                                      ///< that were sampled
   double cpu_cores = kNone;                                                ///< that its threads kept busy, mean
   double involuntary_switches = kNone, major_faults = kNone;               ///< a second
   double resident_bytes = kNone;                                           ///< largest

