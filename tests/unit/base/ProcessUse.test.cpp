@@ -8,16 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/compute_for.hpp"
+
 namespace multicard {
 namespace {
 
 using namespace std::chrono_literals;
-
-void compute_for(double cpu_s) {
-  const double end = process_use().cpu_s + cpu_s;
-  while (process_use().cpu_s < end) {
-  }
-}
+using test::compute_for;
 
 TEST(ProcessUse, CountsTheTimeOfAllThreads) {
   const ProcessUse before = process_use();

@@ -6,19 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include "support/compute_for.hpp"
+
 namespace multicard {
 namespace {
 
 using namespace std::chrono_literals;
+using test::compute_for;
 
 double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-void compute_for(double cpu_s) {
-  const double end = process_use().cpu_s + cpu_s;
-  while (process_use().cpu_s < end) {
-  }
 }
 
 TEST(ResourceSampler, IntervalsHoldAllThatWasUsed) {
