@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "postproc/page/Columns.hpp"
 #include "postproc/page/PageTables.hpp"
+#include "postproc/page/StudyColumns.hpp"
 #include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
@@ -58,8 +58,7 @@ std::string resources_html(const Study& study) {
   for (const Cell& cell : study.cells)
     if (!cell.measured.empty() && !representative(study, cell).resources.empty()) cells.push_back(&cell);
   if (cells.empty()) return {};
-  Columns<Cell> columns{{"configuration", [&](const Cell& cell) { return study.configuration(cell).full_label(); }},
-                        {"ranks", &Cell::ranks}};
+  Columns<Cell> columns = place_columns(study);
   const auto add = [&](const std::string& label, double RankResources::*member, double (*value)(const OverRanks&),
                        Format format = Format::three_digits) {
     add_if_known(columns, cells, study, label, member, value, format);

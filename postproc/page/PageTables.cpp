@@ -13,12 +13,6 @@ namespace multicard::post {
 
 namespace {
 
-/// The first columns of tables of cells.
-Columns<Cell> place_columns(const Study& study) {
-  return {{"configuration", [&study](const Cell& cell) { return study.configuration(cell).full_label(); }},
-          {"ranks", &Cell::ranks}};
-}
-
 using Cells = std::vector<std::reference_wrapper<const Cell>>;
 
 template <class Has>
@@ -52,6 +46,11 @@ std::string memory_label(std::string name) {
 }
 
 }  // namespace
+
+Columns<Cell> place_columns(const Study& study) {
+  return {{"configuration", [&study](const Cell& cell) { return study.configuration(cell).full_label(); }},
+          {"ranks", &Cell::ranks}};
+}
 
 HtmlTable cells_table(const Study& study) {
   return html_table("cells", "Configurations and numbers of ranks. Click a column header to sort.", cell_columns(study),

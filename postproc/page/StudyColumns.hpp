@@ -20,6 +20,8 @@ std::vector<std::string> axis_keys(const Collection& collection);
 /// @{
 Columns<RunReport> run_columns(const Study& study, std::size_t number = 1, const std::vector<std::string>& axes = {});
 Columns<Cell> cell_columns(const Study& study, std::size_t number = 1, const std::vector<std::string>& axes = {});
+/// Configuration and ranks, which tables of the page about cells begin with.
+Columns<Cell> place_columns(const Study& study);
 Columns<OptionEffect> option_columns(std::size_t number = 1);
 Columns<MethodCell> method_columns(const Study& study);
 /// Of the parts of a method's memory, which it must have.
