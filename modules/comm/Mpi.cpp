@@ -4,9 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -16,6 +13,7 @@
 #include "base/Number.hpp"
 #include "base/Shown.hpp"
 #include "base/System.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "comm/CommunicatorImpl.hpp"
 #include "comm/Launch.hpp"
 #include "comm/Native.hpp"
@@ -113,17 +111,6 @@ void meet(const Communicator& world) {
 
 int local_rank_of_job = 0;
 
-struct Removals {
-  std::mutex mutex;
-  std::map<int, std::string> paths;
-  int next = 0;
-};
-
-Removals& removals() {
-  static Removals instance;
-  return instance;
-}
-
 }  // namespace
 
 Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv, default_timeout())) {
@@ -165,51 +152,8 @@ std::string mpi_version() {
   return version.substr(0, version.find(','));
 }
 
-namespace {
-
-/// With the mutex held. A thread may just be making what it has registered, so this looks again until nothing is left,
-/// for as long as a busy machine may keep that thread waiting in between.
-void remove_registered() {
-  constexpr int kLeastPasses = 8, kMostPasses = 24;
-  for (int pass = 0; pass < kMostPasses; ++pass) {
-    std::uintmax_t num_removed = 0;
-    for (const auto& [ticket, path] : removals().paths) {
-      std::error_code failed;
-      const std::uintmax_t count = std::filesystem::remove_all(path, failed);
-      if (!failed) num_removed += count;
-    }
-    if (pass >= kLeastPasses && num_removed == 0) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-}
-
-}  // namespace
-
-int on_abort_remove(const std::string& path) {
-  Removals& all = removals();
-  const std::lock_guard lock(all.mutex);
-  all.paths[all.next] = path;
-  return all.next++;
-}
-
-void cancel_on_abort(int ticket) {
-  Removals& all = removals();
-  const std::lock_guard lock(all.mutex);
-  all.paths.erase(ticket);
-}
-
-std::vector<std::string> removed_on_abort() {
-  Removals& all = removals();
-  const std::lock_guard lock(all.mutex);
-  std::vector<std::string> paths;
-  for (const auto& [ticket, path] : all.paths)
-    paths.push_back(path);
-  return paths;
-}
-
 void abort_job(ExitCode code) {
-  // Another thread may be ending the job too: then its removal is enough.
-  if (const std::unique_lock lock(removals().mutex, std::try_to_lock); lock) remove_registered();
+  remove_for_abort();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
@@ -34,14 +33,7 @@ int job_local_rank();
 /// "Open MPI v4.1.4, ..."
 std::string mpi_version();
 
-/// Removes what this rank has half-written (see on_abort_remove) and ends all ranks of the job with `code`.
+/// Removes what this rank has half-written (AbortRemovals.hpp) and ends all ranks of the job with `code`.
 [[noreturn]] void abort_job(ExitCode code);
-
-/// Registers a file or folder that abort_job removes, after those that are registered already; returns a ticket for
-/// cancel_on_abort.
-int on_abort_remove(const std::string& path);
-void cancel_on_abort(int ticket);
-/// What abort_job would remove, in that order.
-std::vector<std::string> removed_on_abort();
 
 }  // namespace multicard

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "comm/Mpi.hpp"
+#include "comm/AbortRemovals.hpp"
 
 namespace multicard {
 

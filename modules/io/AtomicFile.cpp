@@ -13,8 +13,8 @@
 
 #include "base/Error.hpp"
 #include "base/System.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/OwnFiles.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace multicard {
@@ -29,10 +30,10 @@ void write_file(const std::string& path, std::string_view bytes) {
   pending.commit();
 }
 
-OutputFile::OutputFile(std::string path, Opening opening)
-    : path_(std::move(path)),
-      descriptor_(open(path_.c_str(),
-                       O_WRONLY | O_CREAT | O_CLOEXEC | (opening == Opening::append ? O_APPEND : O_TRUNC), 0666)) {
+OutputFile::OutputFile(std::string path, Opening opening) : path_(std::move(path)) {
+  const CreationGuard guard;
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (opening == Opening::append ? O_APPEND : O_TRUNC);
+  descriptor_ = open(path_.c_str(), flags, 0666);
   if (descriptor_ < 0) fail(errno);
 }
 

@@ -33,7 +33,7 @@ class OutputFile {
  private:
   [[noreturn]] void fail(int number) const;
   std::string path_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 }  // namespace multicard

@@ -17,7 +17,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
-#include "comm/Mpi.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "io/OwnFiles.hpp"
 
 namespace multicard {

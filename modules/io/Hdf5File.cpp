@@ -2,6 +2,7 @@
 
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "comm/LibraryEnds.hpp"
 #include "comm/Native.hpp"
 #include "io/Hdf5State.hpp"
@@ -78,6 +79,7 @@ Hdf5File Hdf5File::create(const std::string& path, const Communicator& communica
   auto state = new_state(path, communicator, options);
   open_together(*state, "creating", [&](hid_t access) {
     const Hdf5Id properties = timeless(H5P_FILE_CREATE);
+    const CreationGuard guard;
     return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties, access);
   });
   // An object before space is reserved: if that fails, its destructor closes the file.

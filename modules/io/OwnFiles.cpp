@@ -15,6 +15,7 @@
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
 #include "base/System.hpp"
+#include "comm/AbortRemovals.hpp"
 
 namespace multicard {
 
@@ -110,6 +111,7 @@ bool is_marked(const std::string& folder) {
 }
 
 void mark_folder(const std::string& folder) {
+  const CreationGuard guard;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error && !is_folder(folder))

@@ -9,8 +9,8 @@
 
 #include "base/Clock.hpp"
 #include "base/JsonText.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/Mpi.hpp"
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"

@@ -1,29 +1,14 @@
 #include "postproc/page/PageFiles.hpp"
 
-#include <cerrno>
-#include <fstream>
-
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "io/AtomicFile.hpp"
+#include "io/Bytes.hpp"
 #include "io/OwnFiles.hpp"
 
 namespace multicard::post {
 
 namespace {
-
-/// Written under another name and renamed: a reader never sees half a file.
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  PendingFile file(path.string());
-  std::ofstream stream(file.path(), std::ios::binary);
-  stream << text;
-  stream.close();
-  if (!stream)
-    throw DataError(fmt::format("cannot write '{}'", path.string()), system_error_text(errno),
-                    "Choose another folder with -o.");
-  file.commit();
-}
 
 /// The first names of a table's columns, which hold for every study.
 std::string first_columns(const std::string& table) {
@@ -64,7 +49,7 @@ void write_pages(const std::filesystem::path& folder, const std::vector<PageFile
   // All files are checked before the first is written, so that a refusal leaves the folder as it was.
   require_own(folder, pages);
   for (const PageFile& page : pages)
-    write_text(folder / page.name, page.text);
+    write_file((folder / page.name).string(), page.text);
 }
 
 }  // namespace multicard::post

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/Error.hpp"
+#include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/Mpi.hpp"
 #include "data/shards/ShardNames.hpp"
 #include "io/Bytes.hpp"
 #include "io/Hdf5.hpp"
