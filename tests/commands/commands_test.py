@@ -354,7 +354,8 @@ class Failure(CommandTest):
         os.kill(ranks_of(process)[1], signal.SIGSTOP)
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 5, err)
-        self.assertRegex(err, r"rank 0 on .* at step \d+ did not finish within 2 s")
+        # While a checkpoint is written operations may take longer: then it is the heartbeats that tell.
+        self.assertRegex(err, r"rank 0 on .*( at step \d+ did not finish within 2 s|rank 1 did not answer for 4 s)")
 
     def test_a_job_that_was_suspended_goes_on(self):
         process = self.start_long_run("run.timeout_s=2")
