@@ -221,6 +221,32 @@ std::vector<std::string> Communicator::gather(const std::string& mine, int root)
   return texts;
 }
 
+std::string Communicator::shift(const std::string& mine, int distance) const {
+  if (is_null()) return {};
+  const Watchdog::Guard guard(watchdog(), "shift");
+  const auto neighbour = [&](int number) { return number < 0 || number >= size() ? MPI_PROC_NULL : number; };
+  const int to = neighbour(rank() + distance), from = neighbour(rank() - distance);
+  const std::uint64_t length = mine.size();
+  std::uint64_t other_length = 0;  // stays so where nothing is received
+  constexpr int kTag = 0;
+  check_mpi(MPI_Sendrecv(&length, 1, MPI_UINT64_T, to, kTag, &other_length, 1, MPI_UINT64_T, from, kTag, impl_->handle,
+                         MPI_STATUS_IGNORE),
+            "MPI_Sendrecv");
+  std::string other(other_length, '\0');
+  // Both sides of a pair know how many pieces their text has; a rank that has fewer to send or receive sends none.
+  for (std::size_t begin = 0; begin < std::max(mine.size(), other.size()); begin += kMaxTransferBytes) {
+    const auto piece = [&](const std::string& text) {
+      return static_cast<int>(std::min(kMaxTransferBytes, text.size() - std::min(begin, text.size())));
+    };
+    const int sent = piece(mine), received = piece(other);
+    check_mpi(MPI_Sendrecv(mine.data() + std::min(begin, mine.size()), sent, MPI_CHAR, sent > 0 ? to : MPI_PROC_NULL,
+                           kTag, other.data() + std::min(begin, other.size()), received, MPI_CHAR,
+                           received > 0 ? from : MPI_PROC_NULL, kTag, impl_->handle, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
+  }
+  return other;
+}
+
 MPI_Comm native(const Communicator& communicator) {
   // The libraries below (MPI-IO, parallel HDF5) want a communicator also for one rank alone.
   if (!communicator.is_null()) return communicator.impl().handle;

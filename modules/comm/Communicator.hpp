@@ -102,6 +102,10 @@ class Communicator {
   /// Collective. The same on root, whatever their lengths; empty on the other ranks.
   std::vector<std::string> gather(const std::string& mine, int root = 0) const;
 
+  /// Collective. The text of the rank that lies `distance` before this one (after it, where that is negative), whatever
+  /// its length; empty where there is no such rank.
+  std::string shift(const std::string& mine, int distance) const;
+
   /// The guard of this group's collectives and of those of its nodes and duplicates. Null for the null communicator.
   Watchdog* watchdog() const;
 

@@ -1,0 +1,95 @@
+#include "comm/ClockComparison.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::world;
+
+std::int64_t true_time() {
+  using std::chrono::duration_cast, std::chrono::nanoseconds, std::chrono::steady_clock;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+/// A clock that is wrong in a way of its rank: by up to 5 ms, and by up to 50 millionths of the time since `start`.
+ClockFunction false_clock(int rank, std::int64_t start) {
+  const double offset = 5e6 * std::cos(rank), drift = 50e-6 * std::sin(2.0 * rank + 1);
+  return [=] {
+    const std::int64_t now = true_time();
+    return now + std::llround(offset + drift * static_cast<double>(now - start));
+  };
+}
+
+TEST(ClockComparison, BringsFalseClocksWithinAMicrosecond) {
+  const std::int64_t start = world().broadcast_value(true_time());  // one node: its ranks have one true clock
+  const ClockFunction clock = false_clock(world().rank(), start);
+  ClockComparison comparison(world(), clock);
+  std::vector<std::int64_t> mine;
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    mine.push_back(true_time());
+  }
+
+  const CommonClock common = comparison.finish();
+
+  const double own_rank = world().rank();
+  const double offset = 5e6 * std::cos(own_rank), drift = 50e-6 * std::sin(2.0 * own_rank + 1);
+  const double root_offset = 5e6, root_drift = 50e-6 * std::sin(1.0);
+  EXPECT_LT(common.error(), 1000);
+  for (const std::int64_t time : mine) {
+    const auto since = static_cast<double>(time - start);
+    const std::int64_t shown = time + std::llround(offset + drift * since);
+    const std::int64_t of_root = time + std::llround(root_offset + root_drift * since);
+    EXPECT_LE(std::abs(common.common(shown) - of_root), 1000) << "rank " << own_rank;
+  }
+}
+
+TEST(ClockComparison, LeavesTheClockOfTheFirstRankAsItIs) {
+  ClockComparison comparison(world(), true_time);
+
+  const CommonClock common = comparison.finish();
+
+  if (world().is_root()) EXPECT_EQ(common.common(123456789), 123456789);
+}
+
+TEST(ClockLine, IsLinearBetweenAndBeyondItsReadings) {
+  const ClockLine line({1000, 50, 10}, {3000, 60, 30});
+
+  EXPECT_EQ(line.other(1000), 1050);
+  EXPECT_EQ(line.other(2000), 2055);
+  EXPECT_EQ(line.other(5000), 5070);
+  EXPECT_EQ(line.error(), 15);
+}
+
+TEST(CommonClock, GoesThroughTheClockOfTheNode) {
+  const CommonClock clock(ClockLine({0, 100, 4}, {1000, 100, 2}), ClockLine({0, 7, 20}, {1000, 7, 18}));
+
+  EXPECT_EQ(clock.common(500), 607);
+  EXPECT_EQ(clock.error(), 12);
+}
+
+TEST(Communicator, ShiftsTextsToTheNextRank) {
+  const int rank = world().rank(), size = world().size();
+  const std::string mine(static_cast<std::size_t>(rank) * 1000, static_cast<char>('a' + rank));
+
+  const std::string before = world().shift(mine, 1), after = world().shift(mine, -1);
+
+  const auto text_of = [&](int other) {
+    return other < 0 || other >= size
+               ? std::string()
+               : std::string(static_cast<std::size_t>(other) * 1000, static_cast<char>('a' + other));
+  };
+  EXPECT_EQ(before, text_of(rank - 1));
+  EXPECT_EQ(after, text_of(rank + 1));
+  EXPECT_EQ(Communicator::null().shift("alone", 1), "");
+}
+
+}  // namespace
+}  // namespace multicard
