@@ -1,6 +1,8 @@
 #include "postproc/figures/Bars.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,7 +36,27 @@ std::vector<const Cell*> barred_cells(const Study& study, const std::vector<std:
   return cells;
 }
 
+/// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
+constexpr std::array<const char*, kNumPhases> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
+                                                            "#D55E00", "#009E73", "#999999"};
+/// Text on a filled area of kPhaseColours.
+constexpr std::array<const char*, kNumPhases> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
+                                                        "#111111", "#111111", "#111111"};
+
 }  // namespace
+
+Segment phase_segment(std::size_t phase, double value, std::string text) {
+  return {value, kPhaseColours[phase], kPhaseInk[phase], std::move(text)};
+}
+
+std::vector<std::pair<std::string, std::string>> phase_legend() {
+  std::vector<std::pair<std::string, std::string>> legend;
+  for (std::size_t p = 0; p < kNumPhases; ++p) {
+    const bool is_wait = p == static_cast<std::size_t>(Phase::reduce_wait);
+    legend.emplace_back(kPhaseColours[p], is_wait ? "collectives" : spaced(kPhaseNames[p]));
+  }
+  return legend;
+}
 
 std::vector<int> drawn_ranks(const Study& study) {
   // The extremes show scaling best where all numbers of ranks would need several figures.

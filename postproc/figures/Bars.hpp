@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "postproc/draw/BarChart.hpp"
@@ -15,6 +16,14 @@ inline constexpr std::size_t kMostBars = 18;
 
 /// The label of a cell among `cells`: only what differs, if anything does.
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells);
+
+/// \name Phases of a step, by their number in kPhaseNames
+/// @{
+/// Part of a stacked bar.
+Segment phase_segment(std::size_t phase, double value, std::string text);
+/// Colours and names; reduce_wait is shown as what is waited for.
+std::vector<std::pair<std::string, std::string>> phase_legend();
+/// @}
 
 /// The bar of a cell that did not complete.
 Bar crossed_bar(const Cell& cell, const std::string& label);

@@ -29,6 +29,7 @@ std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxe
   add_loss_scale_figures(study, figures);
   add_share_figures(study, figures);
   add_phase_figures(study, figures);
+  add_profile_figures(study, figures);
   add_memory_figures(study, figures);
   add_rank_figures(study, figures);
   if (!study.id.empty())

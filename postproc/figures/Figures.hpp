@@ -66,6 +66,7 @@ void add_heat_figures(const Study& study, const std::optional<HeatAxes>& heat, s
 void add_comparison_figures(const Study& study, std::vector<Figure>& figures);
 void add_share_figures(const Study& study, std::vector<Figure>& figures);
 void add_phase_figures(const Study& study, std::vector<Figure>& figures);
+void add_profile_figures(const Study& study, std::vector<Figure>& figures);
 void add_memory_figures(const Study& study, std::vector<Figure>& figures);
 void add_rank_figures(const Study& study, std::vector<Figure>& figures);
 void add_allocation_figures(const Study& study, std::vector<Figure>& figures);

@@ -24,23 +24,6 @@ constexpr std::size_t kMostFigures = 3;
 /// configuration.
 constexpr std::size_t kMostPhaseGroups = 2, kMostCells = 12;
 
-/// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
-constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
-                                                   "#D55E00", "#009E73", "#999999"};
-/// Text on a filled area of kPhaseColours.
-constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
-                                               "#111111", "#111111", "#111111"};
-
-/// Colours and names; reduce_wait is shown as what is waited for.
-std::vector<std::pair<std::string, std::string>> phase_legend() {
-  std::vector<std::pair<std::string, std::string>> legend;
-  for (std::size_t p = 0; p < kNumPhases; ++p) {
-    const bool is_wait = p == static_cast<std::size_t>(Phase::reduce_wait);
-    legend.emplace_back(kPhaseColours[p], is_wait ? "collectives" : spaced(kPhaseNames[p]));
-  }
-  return legend;
-}
-
 /// All cells where they fit into one figure, else each configuration's on most ranks, in the first few figures.
 std::vector<std::vector<const Cell*>> cells_in_figures(const Study& study) {
   std::vector<std::vector<const Cell*>> figures = cells_in_pieces(study, all_configurations(study), kMostBars);
@@ -80,8 +63,8 @@ Bar step_bar(const Cell& cell, const std::string& label, StepScale scale) {
   for (std::size_t p = 0; p < kNumPhases; ++p) {
     const double share = 100 * cell.phases[p] / cell.mean_step;
     const bool is_percent = scale == StepScale::percent;
-    bar.segments.push_back({is_percent ? share : 1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p],
-                            fmt::format("{:.0f}{}", share, is_percent ? "" : " %")});
+    bar.segments.push_back(phase_segment(p, is_percent ? share : 1000 * cell.phases[p],
+                                         fmt::format("{:.0f}{}", share, is_percent ? "" : " %")));
   }
   bar.note = significant(1000 * cell.mean_step, 3) + " ms";
   if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));

@@ -12,7 +12,7 @@ namespace multicard::post {
 
 namespace {
 
-/// Of calls and operators of each configuration.
+/// Of calls, kernels and operators of each configuration.
 constexpr std::size_t kMostRows = 8;
 
 HtmlCell ms_cell(double ns) {
@@ -49,42 +49,66 @@ HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profi
   return out;
 }
 
-/// The calls that take longest, of each configuration.
-HtmlTable calls_table(const Study& study, const std::vector<CellProfile>& profiles) {
-  HtmlTable out{"profile-calls",
-                "Calls of the CUDA runtime and driver: a step of one rank.",
-                {"configuration", "ranks", "call", "calls", "ms", "share"},
-                {}};
+/// The first rows of a table of each configuration. \param rows_of of its profile \param rest the cells of a row after
+/// configuration and ranks
+template <class RowsOf, class Rest>
+HtmlTable top_rows(const Study& study, const std::vector<CellProfile>& profiles, HtmlTable out, const RowsOf& rows_of,
+                   const Rest& rest) {
+  out.head.insert(out.head.begin(), {"configuration", "ranks"});
   for (const CellProfile& of : profiles) {
-    const std::vector<NamedTimes>& calls = of.total.calls;
-    for (std::size_t i = 0; i < std::min(kMostRows, calls.size()); ++i) {
-      const Distribution& time = calls[i].time;
-      const double count = of.per_step(time.count);
+    const auto& rows = rows_of(of.total);
+    for (std::size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
       std::vector<HtmlCell> row = first_cells(study, of);
-      row.insert(row.end(), {calls[i].name, HtmlCell(significant(count), count), ms_cell(of.per_step(time.total)),
-                             percent_cell(static_cast<double>(time.total) / static_cast<double>(of.total.api_ns))});
+      const std::vector<HtmlCell> others = rest(of, rows[i]);
+      row.insert(row.end(), others.begin(), others.end());
       out.rows.push_back(std::move(row));
     }
   }
   return out;
 }
 
+/// Name, number and time a step, and share of `whole`.
+std::vector<HtmlCell> time_cells(const CellProfile& of, const NamedTimes& row, std::int64_t whole) {
+  const double count = of.per_step(row.time.count);
+  return {row.name, HtmlCell(significant(count), count), ms_cell(of.per_step(row.time.total)),
+          percent_cell(static_cast<double>(row.time.total) / static_cast<double>(whole))};
+}
+
+HtmlTable calls_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  return top_rows(
+      study, profiles,
+      {"profile-calls",
+       "Calls of the CUDA runtime and driver: a step of one rank.",
+       {"call", "calls", "ms", "share"},
+       {}},
+      [](const Profile& profile) -> const auto& { return profile.calls; },
+      [](const CellProfile& of, const NamedTimes& row) { return time_cells(of, row, of.total.api_ns); });
+}
+
+HtmlTable kernels_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  return top_rows(
+      study, profiles,
+      {"profile-kernels",
+       "Kernels that take longest, and their share of the time of all kernels: a step of one rank.",
+       {"kernel", "launches", "ms", "share"},
+       {}},
+      [](const Profile& profile) -> const auto& { return profile.kernels; },
+      [](const CellProfile& of, const NamedTimes& row) { return time_cells(of, row, of.total.kernel_ns); });
+}
+
 HtmlTable operators_table(const Study& study, const std::vector<CellProfile>& profiles) {
-  HtmlTable out{"profile-operators",
-                "Operators by their own time on the host, without those that they call: a step of one rank.",
-                {"configuration", "ranks", "operator", "phase", "calls", "ms"},
-                {}};
-  for (const CellProfile& of : profiles) {
-    const std::vector<OperatorRow>& operators = of.total.operators;
-    for (std::size_t i = 0; i < std::min(kMostRows, operators.size()); ++i) {
-      const double count = of.per_step(operators[i].time.count);
-      std::vector<HtmlCell> row = first_cells(study, of);
-      row.insert(row.end(), {operators[i].name, operators[i].phase, HtmlCell(significant(count), count),
-                             ms_cell(of.per_step(operators[i].cost.self_ns))});
-      out.rows.push_back(std::move(row));
-    }
-  }
-  return out;
+  return top_rows(
+      study, profiles,
+      {"profile-operators",
+       "Operators by their own time on the host, without those that they call: a step of one rank.",
+       {"operator", "phase", "calls", "ms"},
+       {}},
+      [](const Profile& profile) -> const auto& { return profile.operators; },
+      [](const CellProfile& of, const OperatorRow& row) {
+        const double count = of.per_step(row.time.count);
+        return std::vector<HtmlCell>{row.name, row.phase, HtmlCell(significant(count), count),
+                                     ms_cell(of.per_step(row.cost.self_ns))};
+      });
 }
 
 }  // namespace
@@ -94,7 +118,9 @@ std::string profile_html(const Study& study) {
   if (profiles.empty()) return {};
   const auto on_gpu = std::ranges::count_if(profiles, &CellProfile::has_gpu);
   std::string out;
-  if (on_gpu > 0) out += table(shares_table(study, profiles)) + table(calls_table(study, profiles));
+  if (on_gpu > 0)
+    out += table(shares_table(study, profiles)) + table(calls_table(study, profiles)) +
+           table(kernels_table(study, profiles));
   const bool on_cpus = std::ranges::all_of(
       profiles, [&](const CellProfile& of) { return study.runs[of.cell->measured.front()].on_cpu(); });
   if (on_gpu == 0)

@@ -69,14 +69,38 @@ Steps whole_steps(const RunData& run, Steps steps) {
   return steps;
 }
 
+/// The one of `steps` that took the median time of its slowest rank; of an even number the shorter one in the middle.
+std::size_t median_step_of(const RunData& run, Steps steps) {
+  const RankMatrix<double>& step = run.times.at("step");
+  const auto slowest = [&](std::size_t i) {
+    double most = 0;
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      most = std::fmax(most, step.at(rank, i));
+    return most;
+  };
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() - 1) / 2);
+  std::ranges::nth_element(steps, middle, {}, slowest);
+  return *middle;
+}
+
+std::array<double, kNumPhases> phases_in(const RunData& run, std::size_t rank, std::size_t step) {
+  std::array<double, kNumPhases> phases{};
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    if (const auto column = run.times.find(kPhaseNames[p]); column != run.times.end())
+      phases[p] = column->second.at(rank, step);
+  return phases;
+}
+
 }  // namespace
 
 void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
-  const std::vector<std::vector<double>> own = own_times(run, whole_steps(run, measured));
-  if (own[0].empty()) return;
+  const Steps steps = whole_steps(run, measured);
+  if (steps.empty()) return;
+  const std::vector<std::vector<double>> own = own_times(run, steps);
+  const std::size_t median_step = median_step_of(run, steps);
   std::vector<double> medians;
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};
+    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false, phases_in(run, rank, median_step)};
     medians.push_back(entry.own.value);
     report.rank_reports.push_back(entry);
   }

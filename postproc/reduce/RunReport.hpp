@@ -28,6 +28,8 @@ struct RankReport {
   Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)
   Box own_box{};
   bool straggler = false;
+  /// Seconds of each phase, in the step that took the median time of its slowest rank: one step, the same of all ranks.
+  std::array<double, kNumPhases> median_step{};
 };
 
 /// What one rank used while it trained (`resources` of the results file). Unknown where it was not recorded.
