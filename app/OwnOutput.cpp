@@ -15,6 +15,7 @@
 #include "results/JsonLines.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/TrialRead.hpp"
+#include "run/TraceFile.hpp"
 #include "share/ShareRecord.hpp"
 #include "state/CheckpointStore.hpp"
 #include "train/CheckpointWriter.hpp"
@@ -70,6 +71,7 @@ void require_own_share(const std::string& output) {
 void clear_output(const std::string& output) {
   CheckpointStore(output, 1).clear();
   remove_records(output);
+  remove_traces(output);
   remove_results(output);
 }
 

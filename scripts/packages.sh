@@ -12,7 +12,7 @@ debian_packages() {  # DISTRIBUTION
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
   echo clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
-    util-linux coinor-libcbc-dev python3-h5py
+    util-linux coinor-libcbc-dev python3-h5py nodejs
 }
 
 missing_debian_packages() {

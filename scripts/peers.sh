@@ -9,6 +9,7 @@ torch_folder=$(dirname "$(libtorch_folder)")
 peers_folder=$cache/llm-peers
 method_peers_folder=$cache/llm-method-peers
 image_peers_folder=$cache/image-peers
+trace_processor_folder=$cache/trace-processor
 peers_path=$torch_folder:$peers_folder
 
 # Lets with_peers find TRL, bitsandbytes and torchao too (setup_peers.sh --methods).

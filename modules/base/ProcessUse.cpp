@@ -1,5 +1,6 @@
 #include "base/ProcessUse.hpp"
 
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -31,6 +32,12 @@ ProcessUse process_use() {
     if (name == "write_bytes:") use.storage_written_bytes = bytes;
   }
   return use;
+}
+
+double process_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace multicard

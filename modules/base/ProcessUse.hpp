@@ -17,4 +17,7 @@ struct ProcessUse {
 
 ProcessUse process_use();
 
+/// ProcessUse::cpu_s alone, in less than a microsecond.
+double process_cpu_seconds();
+
 }  // namespace multicard

@@ -1,33 +1,19 @@
 // Most copies within a GPU are LibTorch's, which counts none. The program therefore defines the copying functions of
-// the CUDA runtime that LibTorch imports (a test compares the two lists): the dynamic linker takes the definitions of a
-// program before those of any library, so that calls from LibTorch come here too. They call the runtime's own and
-// count. Libraries that bring a runtime of their own, as cuBLAS, cuDNN and NCCL do, go past them.
+// the CUDA runtime that LibTorch imports (a test compares the two lists), as RuntimeFunction.hpp explains. They call the
+// runtime's own and count.
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include "device/DeviceCopies.hpp"
+#include "device/RuntimeFunction.hpp"
 
 namespace multicard {
 
 namespace {
 
 std::atomic<std::int64_t> total{0};
-
-/// The runtime's function of this name: the next one after the program's.
-template <typename Function>
-Function* of_the_runtime(const char* name) {
-  void* const found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) {  // no exception may pass through the libraries that call it
-    std::fprintf(stderr, "multicard: the CUDA runtime has no function %s\n", name);
-    std::abort();
-  }
-  return reinterpret_cast<Function*>(found);
-}
 
 bool is_on_device(const void* address) {
   cudaPointerAttributes attributes{};
@@ -51,8 +37,6 @@ std::int64_t bytes_copied_within_devices() {
 }
 
 }  // namespace multicard
-
-#define MULTICARD_REPLACES extern "C" __attribute__((visibility("default"))) cudaError_t
 
 using multicard::counted;
 using multicard::is_within_device;

@@ -2,8 +2,6 @@
 
 namespace multicard {
 
-namespace {
-
 const char* name_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -17,6 +15,8 @@ const char* name_of(CollectiveKind kind) {
   }
   return "";
 }
+
+namespace {
 
 double bus_factor(CollectiveKind kind, int num_ranks) {
   const double others = static_cast<double>(num_ranks - 1) / num_ranks;

@@ -11,6 +11,7 @@
 namespace multicard {
 
 enum class CollectiveKind { all_reduce, reduce, broadcast, scatter };
+const char* name_of(CollectiveKind kind);
 
 inline CollectiveKind kind_of(const ReduceOptions& options) {
   return options.root ? CollectiveKind::reduce : CollectiveKind::all_reduce;

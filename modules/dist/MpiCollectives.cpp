@@ -9,6 +9,7 @@
 #include "comm/Watchdog.hpp"
 #include "device/HostTensors.hpp"
 #include "dist/TensorChecks.hpp"
+#include "profiler/WorkScope.hpp"
 
 namespace multicard {
 
@@ -91,12 +92,16 @@ std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, c
   todo.options = options;
   // The tensor comes along to stay alive.
   const auto waited_s = std::make_shared<double>(0);
-  std::future<double> done = thread_.submit([this, todo = std::move(todo), flat, waited_s] {
-    const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
-    *waited_s = large_.all_reduce(todo);
-  });
-  return std::make_unique<HostWork>(std::move(done), waited_s, stats_, kind_of(options),
-                                    all_reduce_bytes(flat, options.comm_dtype));
+  const std::int64_t bytes = all_reduce_bytes(flat, options.comm_dtype);
+  std::future<double> done =
+      thread_.submit([this, todo = std::move(todo), flat, waited_s, bytes, sequence = num_large_++] {
+        const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
+        WorkScope work(WorkKind::collective, name_of(kind_of(todo.options)), bytes);
+        work.set_sequence(sequence);
+        *waited_s = large_.all_reduce(todo);
+        work.set_waited(*waited_s);
+      });
+  return std::make_unique<HostWork>(std::move(done), waited_s, stats_, kind_of(options), bytes);
 }
 
 template <class Operation>
@@ -105,7 +110,10 @@ void MpiCollectives::run_here(CollectiveKind kind, std::int64_t bytes, const cha
   double waited_s = 0;
   {
     const Watchdog::Guard guard(communicator_.watchdog(), name);
+    WorkScope work(WorkKind::collective, name, bytes);
+    work.set_sequence(num_here_++);
     waited_s = operation();
+    work.set_waited(waited_s);
   }
   const double seconds = seconds_since(start);
   stats_.add(kind, bytes, {seconds, seconds, waited_s});
@@ -116,7 +124,7 @@ std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& f
   // Size and type are equal on all ranks, so that all of them take the same of the two ways.
   if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
     return start_all_reduce(flat, {});
-  run_here(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), "all-reduce", [&] {
+  run_here(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), "small all-reduce", [&] {
     return small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
   });
   return std::make_unique<DoneWork>();

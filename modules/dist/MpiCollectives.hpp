@@ -1,6 +1,7 @@
 #pragma once
 /// \file Collectives on host tensors over MPI and shared memory; for modules/dist and its tests only.
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -52,6 +53,7 @@ class MpiCollectives : public TensorCollectives {
   };
   std::vector<NumberedMemory> memories_;  ///< those of tensors that are gone leave with the next allocation
   std::size_t num_allocated_ = 0;
+  std::int64_t num_large_ = 0, num_here_ = 0;  ///< operations so far on either thread: equal on all ranks
   CommStats stats_;
   CommThread thread_;
 };

@@ -160,6 +160,7 @@ struct Profile {
   LaunchDelays delays;
   std::int64_t api_ns = 0, kernel_ns = 0, copy_ns = 0;  ///< the denominators: sums over threads and streams
   std::vector<ShareRow> shares;
+  bool has_event_destroys = false;  ///< `calls` has those of cudaEventDestroy: how many is known, also where it is none
 };
 
 /// Fills in `shares`, and the denominators, from calls, kernels, copies and collectives: figure 3 of

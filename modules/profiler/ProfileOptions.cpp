@@ -12,7 +12,10 @@ ProfileOptions read_profile_options(Section& profile) {
   options.repeat = profile.get_in_range<std::int64_t>("repeat", options.repeat, 1, most::kSteps);
   options.shapes = profile.get("shapes", options.shapes);
   options.memory = profile.get("memory", options.memory);
-  profile.get("trace", false);
+  options.trace = profile.get("trace", options.trace);
+  if (options.trace && !options.enabled)
+    profile.reject("trace", "profile.trace is true without profile.enabled",
+                   "it is the time line of the windows that profile.enabled opens", "Set profile.enabled too.");
   return options;
 }
 
@@ -28,12 +31,8 @@ DeckKeys profile_keys() {
        "windows of a profile, with `profile.skip_steps` steps between one and the next"},
       {"profile.shapes", any, bookkeeping, "profile shapes", "distinguish operators by the shapes of their inputs"},
       {"profile.memory", any, bookkeeping, "profile memory", "record what operators allocate"},
-      {"profile.trace",
-       any,
-       bookkeeping,
-       "trace",
-       "write the profile as a trace too",
-       {.reserved = "true", .available = "false"}},
+      {"profile.trace", any, bookkeeping, "trace",
+       "write a time line of all ranks for each window of a profile, for Perfetto"},
   };
 }
 

@@ -15,6 +15,7 @@ struct ProfileOptions {
   std::int64_t repeat = 1;  ///< windows, with `skip_steps` steps between one and the next
   bool shapes = false;      ///< operators with the shapes of their inputs
   bool memory = false;      ///< what operators allocate
+  bool trace = false;       ///< a time line of all ranks, for each window
 };
 
 /// \param profile the section profile

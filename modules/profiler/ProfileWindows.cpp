@@ -8,6 +8,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "device/EventDestroys.hpp"
 #include "profile/trace/StepWindow.hpp"
 #include "profile/trace/TraceProfile.hpp"
 #include "results/ProfileTables.hpp"
@@ -29,6 +30,9 @@ void add_ranges(RangeLog& log, KinetoTrace& recorded) {
     if (is_new) ++trace.num_threads;
     return known->second;
   };
+  const std::int32_t destroy = trace.names.id("cudaEventDestroy");
+  for (const LoggedCall& call : log.take_event_destroys())
+    trace.calls.push_back({{call.begin, call.end}, -1, destroy, thread_of(call.thread)});
   for (const LoggedPhase& phase : log.take_phases())
     trace.phases.push_back({{phase.begin, phase.end}, phase.phase});
   for (const LoggedMemory& memory : log.take_memory())
@@ -64,23 +68,19 @@ std::int64_t first_profiled_step(const ProfileOptions& options, std::int64_t fir
 }
 
 ProfileWindows::ProfileWindows(const ProfileOptions& options, at::Device device)
-    : options_(options), device_(device), phases_(log_) {}
+    : options_(options),
+      device_(device),
+      log_(options.trace ? ForTimeline::yes : ForTimeline::no),
+      phases_(log_, device) {}
 
 ProfileWindows::~ProfileWindows() = default;
 
-bool ProfileWindows::changes_before(std::int64_t step) const {
-  return !has_failed_ && is_profiled(options_, step) != (session_ != nullptr);
-}
-
-void ProfileWindows::change_before(std::int64_t step, const Totals& totals) {
-  if (!changes_before(step)) return;
-  if (session_)
-    close(step, totals);
-  else
-    open(step, totals);
+bool ProfileWindows::is_due(std::int64_t step) const {
+  return is_profiled(options_, step);
 }
 
 void ProfileWindows::open(std::int64_t step, const Totals& totals) {
+  if (has_failed_) return;
   if (!log_.open()) return fail("the profile window cannot open (another run of this process has one)");
   opened_ = SteadyClock::now();
   try {
@@ -89,6 +89,7 @@ void ProfileWindows::open(std::int64_t step, const Totals& totals) {
   } catch (const std::exception& error) {
     return fail(error.what());
   }
+  if (device_.is_cuda()) observe_event_destroys(&RangeLog::report_event_destroy);
   if (options_.memory) memory_ = std::make_unique<MemoryLog>(log_);
   first_step_ = step;
   totals_ = totals;
@@ -102,6 +103,7 @@ void ProfileWindows::fail(const std::string& message) {
 
 void ProfileWindows::close(std::int64_t step, const Totals& totals) {
   if (!session_) return;
+  observe_event_destroys(nullptr);
   memory_.reset();
   log_.close();
   try {
@@ -117,6 +119,7 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   const auto window_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - opened_).count();
   KinetoTrace recorded = session_->stop();
   add_ranges(log_, recorded);
+  recorded.trace.has_event_destroys = device_.is_cuda();
   keep_steps(recorded.trace);
   if (device_.is_cuda() && recorded.trace.gpu.empty())
     log_warning(
@@ -130,6 +133,16 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   profile.exchanges = exchange_rows(totals, totals_);
   for (const auto& [path, table] : tables_of_profile(profile))
     add_part(tables_[path], table);
+  if (options_.trace) keep_timeline(std::move(recorded), threads);
+}
+
+void ProfileWindows::keep_timeline(KinetoTrace recorded, const std::map<std::int64_t, ThreadTimes>& threads) {
+  timeline_ = {std::move(recorded.trace), log_.take_timeline()};
+  Timeline& timeline = timeline_->timeline;
+  timeline.first_step = first_step_;
+  timeline.threads = std::move(recorded.threads);
+  for (const auto& [number, times] : threads)
+    timeline.thread_names.emplace(number, times.name);
 }
 
 }  // namespace multicard

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <c10/core/Device.h>
 
@@ -17,6 +19,11 @@
 #include "results/RankRecord.hpp"
 
 namespace multicard {
+
+struct RecordedTimeline {
+  Trace trace;  ///< of steps alone
+  Timeline timeline;
+};
 
 /// Windows of one run on one rank. Those of a run are counted from its first step, resumed or not: the first begins
 /// after `skip_steps` steps and has `steps` of them. A profile never ends a run: where one cannot be taken, a line
@@ -33,22 +40,23 @@ class ProfileWindows {
   /// To be told of the steps.
   StepObserver& observer() { return phases_; }
 
-  /// Whether a window opens or closes before step `step` of the run.
-  bool changes_before(std::int64_t step) const;
-  /// Opens or closes the window, between two steps. \param totals what collectives have counted so far
-  void change_before(std::int64_t step, const Totals& totals);
-  bool is_open() const { return session_ != nullptr; }
-  /// Closes the window that is open, if any, before step `step`. The steps of it that are left are another part of it,
-  /// which change_before() opens.
+  /// Whether step `step` of the run lies in a window: the same on all ranks, also where one could not be opened.
+  bool is_due(std::int64_t step) const;
+  /// Opens the window before step `step`, between two steps. \param totals what collectives have counted so far
+  void open(std::int64_t step, const Totals& totals);
+  /// Closes the window that is open, if any, before step `step`. If steps of it are left, open() begins another part of
+  /// it.
   void close(std::int64_t step, const Totals& totals);
 
+  /// The time line of the window, or the part of one, that has closed last, where one was asked for and recorded; once.
+  std::optional<RecordedTimeline> take_timeline() { return std::exchange(timeline_, std::nullopt); }
   /// What the windows so far have recorded, by path in the run; empty before the first has closed.
   const std::map<std::string, RankTable>& tables() const { return tables_; }
 
  private:
-  void open(std::int64_t step, const Totals& totals);
   void fail(const std::string& message);
   void take(std::int64_t num_steps, const Totals& totals);
+  void keep_timeline(KinetoTrace recorded, const std::map<std::int64_t, ThreadTimes>& threads);
 
   ProfileOptions options_;
   at::Device device_;
@@ -62,6 +70,7 @@ class ProfileWindows {
   Totals totals_;
   std::map<std::int64_t, ThreadTimes> threads_;
   std::map<std::string, RankTable> tables_;
+  std::optional<RecordedTimeline> timeline_;
 };
 
 /// The first step of the first window that a run of `num_steps` steps would begin at or after `first_step`; `num_steps`

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include <unistd.h>
+
 namespace multicard {
 
 bool RangeLog::open() {
@@ -11,8 +13,33 @@ bool RangeLog::open() {
 }
 
 void RangeLog::close() {
+  const std::lock_guard lock(reports_);
   RangeLog* mine = this;
   current_.compare_exchange_strong(mine, nullptr);
+}
+
+template <class Add>
+void RangeLog::report_by(const Add& add) {
+  if (!takes_reports()) return;
+  const std::lock_guard lock(reports_);
+  if (takes_reports()) add(current()->timeline_);
+}
+
+void RangeLog::report(const WorkRange& work) {
+  report_by([&](Timeline& timeline) { timeline.work.push_back(work); });
+}
+
+void RangeLog::report(Moment moment) {
+  report_by([&](Timeline& timeline) { timeline.moments.push_back(std::move(moment)); });
+}
+
+void RangeLog::report(const CounterValue& value) {
+  report_by([&](Timeline& timeline) { timeline.counters.push_back(value); });
+}
+
+void RangeLog::report_event_destroy(std::int64_t begin, std::int64_t end) {
+  const std::lock_guard lock(reports_);
+  if (RangeLog* log = current()) log->event_destroys_.push_back({gettid(), begin, end});
 }
 
 void RangeLog::add(LoggedBlock block) {

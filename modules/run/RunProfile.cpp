@@ -40,7 +40,7 @@ void RunProfile::check(std::int64_t first_step, std::int64_t num_steps) const {
 }
 
 template <class Change>
-void RunProfile::change(const Change& change) {
+void RunProfile::between_steps(const Change& change) {
   const TimePoint start = SteadyClock::now();
   clock_.pause();
   change(setup_.collectives->totals());
@@ -49,13 +49,29 @@ void RunProfile::change(const Change& change) {
 }
 
 void RunProfile::move_to(std::int64_t step) {
-  if (!windows_ || !windows_->changes_before(step)) return;
-  change([&](const ProfileWindows::Totals& totals) { windows_->change_before(step, totals); });
+  if (!windows_ || windows_->is_due(step) == is_open_) return;
+  if (is_open_)
+    close(step);
+  else
+    open(step);
+}
+
+void RunProfile::open(std::int64_t step) {
+  is_open_ = true;
+  between_steps([&](const ProfileWindows::Totals& totals) {
+    if (setup_.options.profile.trace) trace_.emplace(setup_.communicator, setup_.options.run.output, step);
+    windows_->open(step, totals);
+  });
 }
 
 void RunProfile::close(std::int64_t step) {
-  if (!windows_ || !windows_->is_open()) return;
-  change([&](const ProfileWindows::Totals& totals) { windows_->close(step, totals); });
+  if (!is_open_) return;
+  is_open_ = false;
+  between_steps([&](const ProfileWindows::Totals& totals) {
+    windows_->close(step, totals);
+    if (trace_) trace_->write(windows_->take_timeline());
+    trace_.reset();
+  });
 }
 
 }  // namespace multicard

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/Clock.hpp"
 #include "profiler/ProfileWindows.hpp"
 #include "run/RunRecorder.hpp"
+#include "run/TraceFile.hpp"
 
 namespace multicard {
 
@@ -19,7 +21,7 @@ class RunProfile {
 
   /// Says, on rank 0, where no window lies in steps `first_step` to `num_steps`.
   void check(std::int64_t first_step, std::int64_t num_steps) const;
-  /// To be called before each step. No step has the time that opening and closing take.
+  /// To be called before each step. No step has the time that opening and closing take. Collective, as close() is.
   void move_to(std::int64_t step);
   /// Closes the window that is open, if any: before step `step` come an evaluation or a checkpoint, which must have
   /// what was recorded so far, or the run ends or leaves this rank. move_to() opens it again for the steps that are
@@ -27,14 +29,17 @@ class RunProfile {
   void close(std::int64_t step);
 
  private:
-  /// Opens or closes, with the clock paused. \param change takes the totals of collectives
+  void open(std::int64_t step);
+  /// With the clock paused. \param change takes the totals of collectives
   template <class Change>
-  void change(const Change& change);
+  void between_steps(const Change& change);
 
   const TrainingSetup& setup_;
   StepClock& clock_;
   RunRecorder& recorder_;
   std::unique_ptr<ProfileWindows> windows_;  ///< null where the deck asks for none
+  bool is_open_ = false;                     ///< the same on all ranks, also where a rank could not open its window
+  std::optional<TraceFile> trace_;           ///< of the open window, where the deck asks for a time line
 };
 
 }  // namespace multicard

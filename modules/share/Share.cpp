@@ -12,6 +12,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
+#include "profiler/RangeLog.hpp"
 #include "scheduling/policy/RankMoves.hpp"
 
 namespace multicard {
@@ -203,6 +204,8 @@ ShareDecision Share::decide() {
 void Share::decide_and_move() {
   while (scheduler_.has_active()) {
     const ShareDecision decided = decide();
+    if (RangeLog::takes_reports())
+      RangeLog::report(Moment{wall_clock_ns(), "allocation", scheduler_.changes_text(decided.ranges)});
     if (world_.is_root()) scheduler_.adopt(decided, now());
     if (move(decided.ranges)) break;
     for (std::size_t i = 0; i < runs_.size(); ++i)

@@ -72,6 +72,17 @@ std::vector<RankRange> ShareScheduler::ranges() const {
   return ranges;
 }
 
+std::string ShareScheduler::changes_text(const std::vector<RankRange>& ranges) const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    const int before = tasks_[i]->range().count, after = ranges[i].count;
+    if (before == 0 && after == 0) continue;
+    const std::string change = before == after ? std::string() : fmt::format("{} -> ", before);
+    texts.push_back(fmt::format("{}: {}{}", tasks_[i]->name(), change, counted(after, "rank")));
+  }
+  return join(texts, "; ");
+}
+
 std::optional<std::size_t> ShareScheduler::task_on(int rank) const {
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     if (tasks_[i]->range().contains(rank)) return i;

@@ -43,6 +43,8 @@ class ShareScheduler {
   bool has_active() const;
   /// Ranks of each task; count 0: none.
   std::vector<RankRange> ranges() const;
+  /// "a: 2 ranks; b: 1 -> 3 ranks": what `ranges` change, of the tasks that have or get any.
+  std::string changes_text(const std::vector<RankRange>& ranges) const;
   /// The task that has the rank; nothing where none has.
   std::optional<std::size_t> task_on(int rank) const;
   /// @}

@@ -8,6 +8,7 @@
 
 #include "base/Thread.hpp"
 #include "device/DeviceError.hpp"
+#include "profiler/WorkScope.hpp"
 
 namespace multicard {
 
@@ -15,6 +16,7 @@ namespace {
 
 std::optional<Error> outcome_of(const std::function<void()>& job) {
   try {
+    const WorkScope work(WorkKind::checkpoint, "write checkpoint");
     job();
     return std::nullopt;
   } catch (const std::exception& error) {

@@ -28,6 +28,18 @@ namespace {
 constexpr const char* kNoEventDestroy =
     "cudaEventDestroy is not recorded by the profiler (nor are cudaEventCreate, cudaGetDevice, cudaSetDevice and "
     "cudaGetLastError): its share is unknown, and the total of all calls lacks them.";
+constexpr const char* kOwnEventDestroy =
+    "Calls of cudaEventDestroy, by multicard and LibTorch, were timed by the program itself; all others by CUPTI, which "
+    "records neither cudaEventDestroy nor cudaEventCreate, cudaGetDevice, cudaSetDevice and cudaGetLastError: the total "
+    "of all calls lacks the last four.";
+
+/// Where the figures of cudaEventDestroy come from.
+const char* source_of_event_destroy(const ProfileSet& set) {
+  const auto is_known = [](const ProfiledRank& rank) {
+    return std::ranges::all_of(rank.profile.shares, &ShareRow::is_recorded);
+  };
+  return std::ranges::all_of(set.ranks, is_known) ? kOwnEventDestroy : kNoEventDestroy;
+}
 
 ProfiledRank read_trace_of_rank(const std::string& file, std::size_t place, std::vector<std::string>& notices) {
   const Trace trace = read_trace(file);
@@ -87,12 +99,12 @@ std::string sources_of(const ProfileSet& set) {
   return join(parts, "; ");
 }
 
-std::vector<PagePart> parts_of(const std::vector<ProfileTable>& tables) {
+std::vector<PagePart> parts_of(const ProfileSet& set, const std::vector<ProfileTable>& tables) {
   std::vector<PagePart> parts;
   for (const ProfileTable& of : tables) {
     if (of.page.rows.empty()) continue;
     std::string html = table(of.page);
-    if (of.id == "shares") html += paragraph(kNoEventDestroy);
+    if (of.id == "shares") html += paragraph(source_of_event_destroy(set));
     parts.push_back({of.id, of.heading, html});
   }
   return parts;
@@ -186,7 +198,7 @@ std::string write_profile_report(const ProfileSet& set, const std::string& folde
   pages.push_back({set.kind + ".html",
                    html_page("Profile of " + set.subject,
                              fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version),
-                             set.notices, parts_of(tables))});
+                             set.notices, parts_of(set, tables))});
   const std::filesystem::path to(folder);
   write_pages(to, pages);
   return (to / (set.kind + ".html")).string();

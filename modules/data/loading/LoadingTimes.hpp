@@ -24,12 +24,8 @@ class LoadingTimes {
     double seconds = 0;
   };
 
-  void add(LoadingStage stage, TimePoint start, std::int64_t bytes) {
-    Counters& counters = stages_[static_cast<std::size_t>(stage)];
-    counters.count.fetch_add(1, std::memory_order_relaxed);
-    counters.bytes.fetch_add(bytes, std::memory_order_relaxed);
-    counters.ns.fetch_add((SteadyClock::now() - start).count(), std::memory_order_relaxed);
-  }
+  /// Work that began at `start` and ends now; time lines show it too.
+  void add(LoadingStage stage, TimePoint start, std::int64_t bytes);
   Total total(LoadingStage stage) const {
     const Counters& counters = stages_[static_cast<std::size_t>(stage)];
     return {counters.count.load(), counters.bytes.load(), 1e-9 * static_cast<double>(counters.ns.load())};

@@ -58,6 +58,13 @@ bool is_communication(const Trace& trace, const GpuEvent& event) {
   return event.work == GpuWork::kernel && trace.names.name(event.name).find("nccl") != std::string::npos;
 }
 
+std::string collective_name(std::string_view kernel) {
+  constexpr std::string_view kBefore = "Kernel_";
+  const std::size_t before = kernel.find(kBefore);
+  const std::string_view rest = kernel.substr(before == kernel.npos ? kernel.find("nccl") : before + kBefore.size());
+  return std::string(rest.substr(0, rest.find_first_of("_(")));
+}
+
 GpuLines gpu_lines(const Trace& trace) {
   GpuLines streams;
   for (const GpuEvent& event : trace.gpu)

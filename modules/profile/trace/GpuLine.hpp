@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +30,9 @@ class CallsByCorrelation {
 
 /// Kernels of NCCL are known by their names.
 bool is_communication(const Trace& trace, const GpuEvent& event);
+
+/// The collective that a kernel of NCCL belongs to: "AllReduce" of "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
+std::string collective_name(std::string_view kernel);
 
 /// The events of each stream in the order of their start.
 using GpuLines = std::map<TraceStream, std::vector<const GpuEvent*>>;

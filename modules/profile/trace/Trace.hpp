@@ -82,6 +82,7 @@ struct Trace {
   std::vector<PhaseSpan> phases;    ///< in the order of time, without overlap
   std::vector<BlockRange> blocks;
   std::vector<AllocatedMemory> allocations;  ///< where the window records memory
+  bool has_event_destroys = false;           ///< `calls` has those of cudaEventDestroy, which Kineto leaves out
   /// @}
   std::vector<HostRange> ranges;  ///< category user_annotation
   std::vector<TraceStream> streams;

@@ -40,14 +40,6 @@ std::string direction_of(std::string_view name) {
   return std::string(rest.substr(0, rest.find(' ')));
 }
 
-/// "AllReduce" of "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
-std::string collective_of(std::string_view name) {
-  constexpr std::string_view kBefore = "Kernel_";
-  const std::size_t before = name.find(kBefore);
-  const std::string_view rest = name.substr(before == name.npos ? name.find("nccl") : before + kBefore.size());
-  return std::string(rest.substr(0, rest.find_first_of("_(")));
-}
-
 template <class Event>
 std::vector<NamedTimes> by_name(const Trace& trace, const std::vector<Event>& events, bool (*takes)(const Event&)) {
   Groups<std::int32_t> groups;
@@ -82,7 +74,7 @@ std::vector<CopyRow> copies_of(const Trace& trace) {
 std::vector<NamedTimes> collectives_of(const Trace& trace) {
   Groups<std::string> groups;
   for (const GpuEvent& event : trace.gpu)
-    if (is_communication(trace, event)) groups.add(collective_of(trace.names.name(event.name)), event.length());
+    if (is_communication(trace, event)) groups.add(collective_name(trace.names.name(event.name)), event.length());
   return groups.rows<NamedTimes>([](const std::string& name, const Distribution& time) {
     return NamedTimes{name, time};
   });
@@ -105,6 +97,7 @@ Profile profile_of(const Trace& trace, std::int64_t rank) {
       by_name<GpuEvent>(trace, trace.gpu, [](const GpuEvent& event) { return event.work == GpuWork::kernel; });
   profile.copies = copies_of(trace);
   profile.collectives = collectives_of(trace);
+  profile.has_event_destroys = trace.has_event_destroys;
   add_shares(profile);
   const CallsByCorrelation calls(trace);
   const GpuLines lines = gpu_lines(trace);

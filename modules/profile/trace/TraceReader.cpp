@@ -71,6 +71,9 @@ class Reader {
       read_events(value.get_array());
     else if (key == "distributedInfo")
       read_distributed(value.get_object());
+    else if (key == "multicard_trace")
+      throw UsageError(fmt::format("{} is a time line of a multicard run", path_), "it shows all ranks, for Perfetto",
+                       "multicard-post profile makes the tables of that run, from its results.h5.");
   }
 
   void read_distributed(ondemand::object info) {

@@ -1,6 +1,9 @@
 // Windows of this process: what they record of operators, blocks and phases, and when they open.
 #include "profiler/ProfileWindows.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <thread>
 
 #include <ATen/ops/ones.h>
@@ -8,6 +11,7 @@
 
 #include "device/StepClock.hpp"
 #include "profiler/BlockScope.hpp"
+#include "profiler/WorkScope.hpp"
 #include "results/ProfileTables.hpp"
 
 namespace multicard {
@@ -23,7 +27,13 @@ class Steps {
   void run(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       clock_.pause();
-      windows.change_before(step_, totals_);
+      if (changes()) {
+        if (is_open_)
+          windows.close(step_, totals_);
+        else
+          windows.open(step_, totals_);
+        is_open_ = !is_open_;
+      }
       clock_.resume();
       clock_.begin_step();
       step();
@@ -41,6 +51,8 @@ class Steps {
       at::ones({2}).mul(2);
     clock_.resume();
   }
+  /// Whether a window opens or closes before the next step.
+  bool changes() const { return windows.is_due(step_) != is_open_; }
   void close() { windows.close(step_, totals_); }
 
   Profile profile() const {
@@ -74,6 +86,7 @@ class Steps {
 
   StepClock clock_;
   std::int64_t step_ = 0;
+  bool is_open_ = false;
   ProfileWindows::Totals totals_;
 };
 
@@ -147,7 +160,7 @@ TEST(ProfileWindows, RepeatAfterAsManySteps) {
   Steps steps(options);
   std::vector<bool> changes;
   for (int i = 0; i < 14; ++i) {
-    changes.push_back(steps.windows.changes_before(i));
+    changes.push_back(steps.changes());
     steps.run(1);
   }
   const std::vector<bool> expected{false, false, true,  false, false, true,  false,
@@ -160,6 +173,38 @@ TEST(ProfileWindows, RepeatAfterAsManySteps) {
   EXPECT_EQ(first_profiled_step(options, 5, 100), 7);
   EXPECT_EQ(first_profiled_step(options, 10, 100), 100);
   EXPECT_EQ(first_profiled_step(options, 0, 2), 2);
+}
+
+TEST(ProfileWindows, GiveATimeLineOfTheirStepsWhereItIsAskedFor) {
+  ProfileOptions options = options_of(1, 2);
+  options.trace = true;
+  Steps steps(options);
+  steps.run(2);
+  std::thread([] { const WorkScope work(WorkKind::input, "read", 12); }).join();
+  steps.run(1);
+  steps.close();
+  std::thread([] { const WorkScope work(WorkKind::input, "after"); }).join();
+
+  const std::optional<RecordedTimeline> recorded = steps.windows.take_timeline();
+
+  ASSERT_TRUE(recorded);
+  const Timeline& timeline = recorded->timeline;
+  EXPECT_EQ(timeline.first_step, 1);
+  ASSERT_EQ(timeline.steps.size(), 2u);
+  EXPECT_LE(timeline.steps[0].end, timeline.steps[1].begin);
+  for (const PhaseSpan& phase : recorded->trace.phases) {
+    const auto holds = [&](const Span& step) { return step.begin <= phase.begin && phase.end <= step.end; };
+    EXPECT_TRUE(std::ranges::any_of(timeline.steps, holds));
+  }
+  ASSERT_EQ(timeline.work.size(), 1u);
+  EXPECT_STREQ(timeline.work[0].name, "read");
+  EXPECT_EQ(timeline.work[0].bytes, 12);
+  std::set<std::string> counters;
+  for (const CounterValue& value : timeline.counters)
+    counters.insert(value.name);
+  EXPECT_EQ(counters, (std::set<std::string>{"cores busy", "host tensors [bytes]"}));
+  EXPECT_FALSE(timeline.thread_names.empty());
+  EXPECT_FALSE(steps.windows.take_timeline());
 }
 
 TEST(ProfileWindows, ShapesAndMemoryOfOperators) {

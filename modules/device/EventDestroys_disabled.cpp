@@ -1,0 +1,7 @@
+#include "device/EventDestroys.hpp"
+
+namespace multicard {
+
+void observe_event_destroys(EventDestroyObserver) {}
+
+}  // namespace multicard

@@ -1,0 +1,96 @@
+#include "io/RankFile.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/RegularFile.hpp"
+#include "comm/AbortRemovals.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Native.hpp"
+#include "comm/Watchdog.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Bytes.hpp"
+
+namespace multicard {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw DataError(fmt::format("{} cannot be written", path), std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// An MPI file that all ranks have open. Errors of its calls are returned (the default of MPI for files).
+class MpiFile {
+ public:
+  /// Collective.
+  MpiFile(const std::string& path, const Communicator& communicator) : path_(path), communicator_(communicator) {
+    agreed(communicator_, [&] {
+      const CreationGuard guard;
+      const int code =
+          MPI_File_open(native(communicator_), path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file_);
+      if (code != MPI_SUCCESS) fail(path_, code);
+    });
+  }
+  /// Collective too: errors are agreed on, so that all ranks come here.
+  ~MpiFile() {
+    if (file_ != MPI_FILE_NULL) MPI_File_close(&file_);
+  }
+  MpiFile(const MpiFile&) = delete;
+  MpiFile& operator=(const MpiFile&) = delete;
+
+  /// Collective.
+  void write(std::int64_t place, std::string_view bytes) {
+    const auto longest = communicator_.allreduce(static_cast<std::int64_t>(bytes.size()), ReduceOp::max);
+    for (std::int64_t begin = 0; begin < longest; begin += static_cast<std::int64_t>(kMaxTransferBytes)) {
+      const auto from = std::min(static_cast<std::size_t>(begin), bytes.size());
+      const auto count = static_cast<int>(std::min(kMaxTransferBytes, bytes.size() - from));
+      agreed(communicator_, [&] {
+        const int code = MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from,
+                                               count, MPI_BYTE, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) fail(path_, code);
+      });
+    }
+  }
+
+ private:
+  std::string path_;
+  Communicator communicator_;
+  MPI_File file_ = MPI_FILE_NULL;
+};
+
+}  // namespace
+
+std::int64_t write_in_rank_order(const std::string& path, const Communicator& communicator, std::string_view mine) {
+  if (communicator.is_null()) {
+    write_file(path, mine);
+    return static_cast<std::int64_t>(mine.size());
+  }
+  const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
+  PendingFile pending(path, communicator);
+  const std::vector<std::int64_t> lengths = communicator.allgather(static_cast<std::int64_t>(mine.size()));
+  const auto place = std::accumulate(lengths.begin(), lengths.begin() + communicator.rank(), std::int64_t{0});
+  const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  {
+    MpiFile file(pending.path(), communicator);
+    const Watchdog::Guard guard(communicator.watchdog(), "writing a file together");
+    file.write(place, mine);
+  }
+  agreed(communicator, [&] {
+    // A full disk may show nowhere else: the library does not pass every short write on.
+    if (!communicator.is_root()) return;
+    if (static_cast<std::int64_t>(RegularFile(pending.path()).size()) != total)
+      throw DataError(fmt::format("{} cannot be written", path), "it is not whole: the disk may be full",
+                      "Free some space or choose another folder.");
+  });
+  pending.commit();
+  return total;
+}
+
+}  // namespace multicard

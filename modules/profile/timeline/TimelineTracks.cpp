@@ -1,0 +1,193 @@
+#include "profile/timeline/TimelineTracks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/JsonText.hpp"
+#include "profile/trace/GpuLine.hpp"
+#include "profile/trace/TraceProfile.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::string escaped(const std::string& name) {
+  return json_text(nlohmann::json(name));
+}
+
+const char* category_of(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::collective:
+      return "collective";
+    case WorkKind::input:
+      return "input";
+    case WorkKind::checkpoint:
+      return "checkpoint";
+  }
+  return "";
+}
+
+const char* category_of(GpuWork work) {
+  switch (work) {
+    case GpuWork::kernel:
+      return "kernel";
+    case GpuWork::copy:
+      return "gpu_memcpy";
+    case GpuWork::set:
+      return "gpu_memset";
+  }
+  return "";
+}
+
+TrackEvent event_of(const Span& span, std::int32_t name, const char* category) {
+  TrackEvent event;
+  static_cast<Span&>(event) = span;
+  event.name = name;
+  event.category = category;
+  return event;
+}
+
+/// Puts boxes that would overlap without lying within each other on lanes of their own: viewers drop such boxes.
+void arrange(Track& track) {
+  std::ranges::sort(track.events, {}, [](const TrackEvent& event) { return std::tuple(event.begin, -event.end); });
+  std::vector<std::vector<std::int64_t>> open;  // by lane, the ends of the boxes that enclose the next one
+  for (TrackEvent& event : track.events) {
+    std::size_t lane = 0;
+    for (; lane < open.size(); ++lane) {
+      std::vector<std::int64_t>& ends = open[lane];
+      while (!ends.empty() && ends.back() <= event.begin)
+        ends.pop_back();
+      if (ends.empty() || event.end <= ends.back()) break;
+    }
+    if (lane == open.size()) open.emplace_back();
+    open[lane].push_back(event.end);
+    event.lane = static_cast<std::int32_t>(lane);
+  }
+  track.num_lanes = static_cast<std::int32_t>(open.size());
+}
+
+Track step_track(const Trace& trace, const Timeline& timeline, EscapedNames& names) {
+  Track track{"steps", false, {}, 1};
+  std::int64_t step = timeline.first_step;
+  for (const Span& span : timeline.steps) {
+    TrackEvent& event = track.events.emplace_back(event_of(span, names.id(fmt::format("step {}", step)), "step"));
+    event.step = step++;
+  }
+  for (const PhaseSpan& phase : trace.phases)
+    track.events.push_back(event_of(phase, names.id(kPhaseNames[static_cast<std::size_t>(phase.phase)]), "phase"));
+  return track;
+}
+
+/// "loader-worker", and "loader-worker 4711" where several threads have the name.
+std::string thread_name(const Timeline& timeline, std::int64_t thread) {
+  const auto named = timeline.thread_names.find(thread);
+  if (named == timeline.thread_names.end()) return fmt::format("thread {}", thread);
+  const auto has_name = [&](const auto& other) { return other.second == named->second; };
+  const bool is_alone = std::ranges::count_if(timeline.thread_names, has_name) == 1;
+  return is_alone ? named->second : fmt::format("{} {}", named->second, thread);
+}
+
+/// Of each thread, by its number in the trace: operators and calls, which one clock has timed.
+void add_operators(const Trace& trace, std::map<std::int32_t, Track>& by_thread) {
+  for (const HostRange& range : trace.operators)
+    by_thread[range.thread].events.push_back(event_of(range, range.name, "cpu_op"));
+  for (const ApiCall& call : trace.calls)
+    by_thread[call.thread].events.push_back(event_of(call, call.name, "cuda_runtime"));
+}
+
+std::map<std::int64_t, Track> work_tracks(const Timeline& timeline, EscapedNames& names) {
+  std::map<std::int64_t, Track> by_thread;
+  for (const WorkRange& work : timeline.work) {
+    Track& track = by_thread[work.thread];
+    TrackEvent& event = track.events.emplace_back(event_of(work, names.id(work.name), category_of(work.kind)));
+    event.bytes = work.bytes;
+    event.waited_ns = work.waited_ns;
+    if (work.kind == WorkKind::collective) event.collective = collective_key(work.name, work.sequence);
+  }
+  return by_thread;
+}
+
+Track block_track(const Trace& trace) {
+  Track track{"blocks", false, {}, 1};
+  for (const BlockRange& block : trace.blocks)
+    track.events.push_back(event_of(block, block.name, "block"));
+  return track;
+}
+
+std::vector<Track> gpu_tracks(const Trace& trace) {
+  std::map<std::int32_t, Track> by_stream;
+  std::map<std::string, std::int64_t> num_collectives;
+  std::vector<const GpuEvent*> in_order;
+  for (const GpuEvent& event : trace.gpu)
+    in_order.push_back(&event);
+  std::ranges::stable_sort(in_order, {}, [](const GpuEvent* event) { return event->begin; });
+  for (const GpuEvent* work : in_order) {
+    TrackEvent& event =
+        by_stream[work->stream].events.emplace_back(event_of(*work, work->name, category_of(work->work)));
+    event.bytes = work->bytes;
+    if (!is_communication(trace, *work)) continue;
+    // All ranks run the same collectives of a kind in the same order, and a window begins between steps.
+    const std::string kind = collective_name(trace.names.name(work->name));
+    event.collective = collective_key(kind, num_collectives[kind]++);
+  }
+  std::vector<Track> tracks;
+  for (auto& [stream, track] : by_stream) {
+    track.name = fmt::format("stream {}", trace.streams[static_cast<std::size_t>(stream)].stream);
+    track.is_gpu = true;
+    tracks.push_back(std::move(track));
+  }
+  return tracks;
+}
+
+}  // namespace
+
+EscapedNames::EscapedNames(const NameTable& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    json_.push_back(escaped(names.name(static_cast<std::int32_t>(i))));
+}
+
+std::int32_t EscapedNames::id(const std::string& name) {
+  const auto [found, is_new] = ids_.emplace(name, static_cast<std::int32_t>(json_.size()));
+  if (is_new) json_.push_back(escaped(name));
+  return found->second;
+}
+
+std::uint64_t collective_key(std::string_view name, std::int64_t sequence) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same on every machine, unlike std::hash
+  for (const char letter : name)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return (hash | 1) << kSequenceBits | static_cast<std::uint64_t>(sequence);
+}
+
+std::vector<Track> tracks_of(const Trace& trace, const Timeline& timeline, EscapedNames& names) {
+  std::vector<Track> tracks;
+  tracks.push_back(step_track(trace, timeline, names));
+  tracks.push_back(block_track(trace));
+  std::map<std::int32_t, Track> operators;
+  add_operators(trace, operators);
+  std::map<std::int64_t, Track> work = work_tracks(timeline, names);
+  // The threads in the order of the system's numbers: that which trains is the first.
+  for (const auto& [thread, number] : timeline.threads)
+    if (!work.contains(thread) && operators.contains(number)) work[thread];
+  for (auto& [thread, track] : work) {
+    track.name = thread_name(timeline, thread);
+    const auto number = timeline.threads.find(thread);
+    if (number != timeline.threads.end() && operators.contains(number->second)) {
+      Track& of_thread = operators[number->second];
+      of_thread.name = track.name + ", operators";
+      tracks.push_back(std::move(of_thread));
+    }
+    tracks.push_back(std::move(track));
+  }
+  std::ranges::move(gpu_tracks(trace), std::back_inserter(tracks));
+  std::erase_if(tracks, [](const Track& track) { return track.events.empty(); });
+  std::ranges::for_each(tracks, arrange);
+  return tracks;
+}
+
+}  // namespace multicard
