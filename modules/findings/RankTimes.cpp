@@ -1,10 +1,12 @@
+#include "findings/RankTimes.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "postproc/reduce/ReduceParts.hpp"
+#include "base/Quantiles.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 namespace {
 
@@ -48,18 +50,19 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
 }
 
 /// Slower by kStragglerFactor in the median, with an interval above 1: both large enough to matter and measured.
-void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
+void mark_stragglers(const std::vector<std::vector<double>>& own, std::vector<RankReport>& ranks) {
   if (own.size() < 2) return;
   const std::vector<std::vector<double>> ratios = slowness(own);
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     const Estimate estimate = estimate_of_steps(ratios[rank]);
-    report.rank_reports[rank].straggler =
-        estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
+    ranks[rank].slowness = estimate;
+    ranks[rank].straggler = estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
   }
 }
 
-/// Steps that all ranks took part in: only there are they compared.
-Steps whole_steps(const RunData& run, Steps steps) {
+}  // namespace
+
+std::vector<std::size_t> whole_steps(const RunData& run, std::vector<std::size_t> steps) {
   const RankMatrix<double>& step = run.times.at("step");
   std::erase_if(steps, [&](std::size_t i) {
     for (std::size_t rank = 0; rank < step.ranks; ++rank)
@@ -69,20 +72,15 @@ Steps whole_steps(const RunData& run, Steps steps) {
   return steps;
 }
 
-}  // namespace
-
-void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
+std::vector<RankReport> compare_ranks(const RunData& run, const std::vector<std::size_t>& measured) {
   const std::vector<std::vector<double>> own = own_times(run, whole_steps(run, measured));
-  if (own[0].empty()) return;
-  std::vector<double> medians;
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};
-    medians.push_back(entry.own.value);
-    report.rank_reports.push_back(entry);
-  }
-  const auto [least, most] = std::ranges::minmax_element(medians);
-  report.rank_spread = *most / *least;
-  mark_stragglers(own, report);
+  if (own.empty() || own[0].empty()) return {};
+  std::vector<RankReport> ranks;
+  ranks.reserve(own.size());
+  for (const std::vector<double>& times : own)
+    ranks.push_back({estimate_of_steps(times), box_of(times), false, {}});
+  mark_stragglers(own, ranks);
+  return ranks;
 }
 
-}  // namespace multicard::post
+}  // namespace multicard
