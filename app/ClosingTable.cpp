@@ -7,8 +7,11 @@
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "findings/RunRules.hpp"
 #include "results/Divergence.hpp"
 #include "results/MeasuredSteps.hpp"
+#include "results/ResultsReader.hpp"
 
 namespace multicard {
 
@@ -100,6 +103,16 @@ void log_closing_table(const RunResult& result, const Communicator& world, const
   log_memory(result, world);
   log_scores(result.summary.metrics);
   if (const auto checkpoint = CheckpointStore(output, 1).newest()) log_row("checkpoint", *checkpoint);
+}
+
+void log_findings(const std::string& results, const Communicator& world) {
+  agreed(world, [&] {
+    if (!world.is_root()) return;
+    // Rules compare ranks step by step: the file has the records of all of them.
+    const RunData run = ResultsFile::open(results, Seal::is_checked).run("main");
+    for (const Finding& finding : findings_of(facts_of(run, measured_steps(run))))
+      log_row("finding", finding.text);
+  });
 }
 
 }  // namespace multicard

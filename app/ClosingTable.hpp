@@ -1,6 +1,8 @@
 #pragma once
 /// \file The table that ends a run.
 
+#include <string>
+
 #include "comm/Communicator.hpp"
 #include "run/TaskRun.hpp"
 
@@ -10,5 +12,8 @@ namespace multicard {
 /// the report counts them, over the whole run), the largest peak of memory of any rank, the last loss, test scores and
 /// the newest checkpoint of `output`.
 void log_closing_table(const RunResult& result, const Communicator& world, const std::string& output);
+
+/// Collective. Adds what slows the run down, a line each, as a report of `results`, its results file, says it.
+void log_findings(const std::string& results, const Communicator& world);
 
 }  // namespace multicard

@@ -31,6 +31,10 @@ ProcessUse process_use() {
     if (name == "read_bytes:") use.storage_read_bytes = bytes;
     if (name == "write_bytes:") use.storage_written_bytes = bytes;
   }
+  // "RUNNING WAITING SLICES", nanoseconds (Documentation/scheduler/sched-stats of Linux).
+  std::ifstream schedule("/proc/self/schedstat");
+  if (std::int64_t running_ns = 0, waiting_ns = 0; schedule >> running_ns >> waiting_ns)
+    use.core_wait_s = 1e-9 * static_cast<double>(waiting_ns);
   return use;
 }
 

@@ -55,6 +55,7 @@ ResourceSampler::Reading ResourceSampler::read() {
   total("involuntary_switches", use.involuntary_switches);
   if (use.storage_read_bytes) total("storage_read_bytes", *use.storage_read_bytes);
   if (use.storage_written_bytes) total("storage_written_bytes", *use.storage_written_bytes);
+  if (use.core_wait_s) total("core_wait_s", *use.core_wait_s);
   if (node_)
     if (const auto joules = node_->joules()) total("node_energy_j", *joules);
   reading.now["resident_bytes"] = static_cast<double>(resident_bytes());

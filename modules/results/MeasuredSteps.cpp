@@ -84,4 +84,20 @@ MeasuredSteps measure_steps(const RunSummary& summary, const RankRows& rows, con
   return measured;
 }
 
+std::vector<std::size_t> measured_steps(const RunData& run, Presence presence) {
+  const auto found = run.times.find("step");
+  std::vector<std::size_t> out;
+  if (found == run.times.end()) return out;
+  const RankMatrix<double>& step = found->second;
+  for (std::size_t i = 0; i < step.length; ++i) {
+    // The first skip_steps of the run and of every later segment.
+    if (is_warm_up(run.summary, run.first_step, i)) continue;
+    std::size_t present = 0;
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      if (std::isfinite(step.at(rank, i)) && step.at(rank, i) > 0) ++present;
+    if (present == step.ranks || (presence == Presence::any_ranks && present > 0)) out.push_back(i);
+  }
+  return out;
+}
+
 }  // namespace multicard

@@ -8,6 +8,7 @@
 
 #include "comm/Communicator.hpp"
 #include "results/RankRecord.hpp"
+#include "results/ResultsReader.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -29,5 +30,14 @@ struct MeasuredSteps {
 
 /// Collective. `rows` are those that this rank holds, at least one: together the whole run.
 MeasuredSteps measure_steps(const RunSummary& summary, const RankRows& rows, const Communicator& communicator);
+
+/// Which steps count by who took part in them.
+enum class Presence {
+  all_ranks,  ///< those of the largest number of ranks: the number that a run is compared by
+  any_ranks   ///< all: of a task of a shared job, whose ranks change
+};
+
+/// The steps that count: not among the first skip_steps of the run or of a later segment, and with the ranks present.
+std::vector<std::size_t> measured_steps(const RunData& run, Presence presence = Presence::all_ranks);
 
 }  // namespace multicard

@@ -142,6 +142,8 @@ RunSummary RunRecorder::summary(RunStatus status) const {
                       {"repeat", 0}};
   if (const auto peak = peak_flops_per_s(setup_.device().description, options.precision))
     summary.reals["peak_flops_per_s"] = *peak;
+  if (const std::optional<GpuInfo>& gpu = setup_.device().gpu)
+    summary.integers["device_memory_bytes"] = gpu->memory_bytes / setup_.device().num_sharing;
   setup_.task->add_attributes(summary);
   summary.segments = history_.segments;
   summary.segments.push_back({first_step_, num_ranks});

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "findings/Finding.hpp"
 #include "postproc/draw/Canvas.hpp"
 #include "postproc/draw/ChartData.hpp"
 #include "postproc/draw/Gnuplot.hpp"
-#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {

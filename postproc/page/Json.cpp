@@ -32,6 +32,7 @@ Json json_of(const Study& study, const std::vector<Figure>& figures) {
   Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
   out["answers"] = json_of(study.answers);
   out["advice"] = json_of(study.advice);
+  out["findings"] = json_of(study.findings);
   out["axes"] = Json::array();
   for (const Axis& axis : study.axes)
     out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});

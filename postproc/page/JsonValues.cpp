@@ -51,7 +51,9 @@ Json json_of(const Estimate& estimate) {
 }
 
 Json json_of(const Finding& finding) {
-  return {{"id", finding.id}, {"text", finding.text}, {"numbers", json_of(finding.evidence)}};
+  Json out{{"id", finding.id}, {"text", finding.text}, {"numbers", json_of(finding.evidence)}};
+  if (!finding.setting.empty()) out["setting"] = finding.setting;
+  return out;
 }
 
 Json json_of(const Findings& findings) {

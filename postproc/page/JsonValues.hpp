@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "findings/Finding.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 

@@ -32,6 +32,8 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
   if (!collection.studies.empty()) {
     if (const std::string advice = advice_html(collection); !advice.empty())
       parts.push_back({"advice", "What to use", advice});
+    if (const std::string findings = findings_html(collection); !findings.empty())
+      parts.push_back({"findings", "What slows runs down", findings});
     if (const std::string changes = before_after_html(collection); !changes.empty())
       parts.push_back({"before-after", "Before and after", changes});
     parts.push_back({"setup", "What was run", setup_html(collection)});

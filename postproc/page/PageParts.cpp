@@ -87,6 +87,11 @@ std::string answer_of(const Study& study) {
   return others.empty() ? first : first + paragraph(join(others, " "));
 }
 
+/// Nothing of no findings.
+std::string list_of(const Findings& findings) {
+  return findings.empty() ? std::string() : list(texts_of(findings));
+}
+
 std::string cells_html(const Study& study) {
   std::string out = table(cells_table(study));
   if (const std::string note = interval_note(study); !note.empty())
@@ -134,10 +139,11 @@ std::string answer_html(const Collection& collection) {
 }
 
 std::string advice_html(const Collection& collection) {
-  return each_study(collection, [&](std::size_t i) {
-    const std::vector<std::string> sentences = texts_of(collection.studies[i].advice);
-    return sentences.empty() ? std::string() : list(sentences);
-  });
+  return each_study(collection, [&](std::size_t i) { return list_of(collection.studies[i].advice); });
+}
+
+std::string findings_html(const Collection& collection) {
+  return each_study(collection, [&](std::size_t i) { return list_of(collection.studies[i].findings); });
 }
 
 std::string before_after_html(const Collection& collection) {

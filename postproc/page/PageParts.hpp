@@ -13,6 +13,8 @@ namespace multicard::post {
 std::string answer_html(const Collection& collection);
 /// Empty when no study varied anything.
 std::string advice_html(const Collection& collection);
+/// What slows single runs down; empty where nothing does.
+std::string findings_html(const Collection& collection);
 /// What tuning changed; empty when nothing was tuned, or not measured before.
 std::string before_after_html(const Collection& collection);
 /// Axes, ranks, repeats, steps, hardware: first what all studies have in common.

@@ -66,6 +66,7 @@ std::string resources_html(const Study& study) {
   using R = RankResources;
   add("CPU cores", &R::cpu_cores, mean_of);
   add("preemptions a second", &R::involuntary_switches, mean_of);
+  add("waits for a core", &R::core_wait, mean_of, Format::percent);
   add("major faults a second", &R::major_faults, mean_of);
   add("resident", &R::resident_bytes, most_of, Format::bytes);
   add("read a second", &R::storage_read_bytes, mean_of, Format::bytes);

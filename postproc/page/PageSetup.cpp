@@ -6,10 +6,10 @@
 #include "base/Text.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
-#include "postproc/reduce/DeckText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/DeckSettings.hpp"
 #include "postproc/study/Labels.hpp"
+#include "results/DeckText.hpp"
 
 namespace multicard::post {
 

@@ -95,6 +95,25 @@ Columns<Run> identity_columns(const Study& study, std::size_t number, const std:
   return columns;
 }
 
+/// Memory, copies, seconds of epochs and what was learnt last.
+Columns<Run> total_columns() {
+  Columns<Run> columns{{"memory_bytes", kJson, [](const Run& run) { return Json(run.memory); }},
+                       memory_column("host_peak_bytes"),
+                       memory_column("device_peak_bytes"),
+                       {"bytes_a_step", kJson, [](const Run& run) { return Json(run.transfers); }}};
+  for (const std::string direction : {"host_to_device", "device_to_device"})
+    columns.push_back({direction + "_bytes_a_step", kCsv,
+                       [direction](const Run& run) { return number_in(run.transfers, direction); }});
+  for (const std::string name : {"train", "evaluate", "checkpoint"})
+    columns.push_back({name + "_s", kCsv, [name](const Run& run) { return number_in(run.epoch_seconds, name); }});
+  for (const std::string name : {"train_loss", "eval_loss", "eval_accuracy"})
+    columns.push_back({"last_" + name, kCsv, [name](const Run& run) {
+                         const MetricSeries* metric = run.metric(name);
+                         return metric ? metric->values.back() : kNone;
+                       }});
+  return columns;
+}
+
 }  // namespace
 
 std::string known_setting(const RunReport& run, const std::string& key) {
@@ -139,22 +158,10 @@ Columns<RunReport> run_columns(const Study& study, std::size_t number, const std
     if (column.is_in(kCsv))
       columns.push_back(
           {column.name, kCsv, [column](const Run& run) { return column.of(run.text.value_or(TextReport{})); }});
-  append(columns, {{"memory_bytes", kJson, [](const Run& run) { return Json(run.memory); }},
-                   memory_column("host_peak_bytes"),
-                   memory_column("device_peak_bytes"),
-                   {"bytes_a_step", kJson, [](const Run& run) { return Json(run.transfers); }}});
-  for (const std::string direction : {"host_to_device", "device_to_device"})
-    columns.push_back({direction + "_bytes_a_step", kCsv,
-                       [direction](const Run& run) { return number_in(run.transfers, direction); }});
-  for (const std::string name : {"train", "evaluate", "checkpoint"})
-    columns.push_back({name + "_s", kCsv, [name](const Run& run) { return number_in(run.epoch_seconds, name); }});
-  for (const std::string name : {"train_loss", "eval_loss", "eval_accuracy"})
-    columns.push_back({"last_" + name, kCsv, [name](const Run& run) {
-                         const MetricSeries* metric = run.metric(name);
-                         return metric ? metric->values.back() : kNone;
-                       }});
+  append(columns, total_columns());
   append(columns, {{"text", kJson, [](const Run& run) { return json_value(text_columns(), run.text); }},
                    {"before_after", kJson, [](const Run& run) { return json_value(tuning_columns(), run.tuning); }},
+                   {"findings", kJson, [](const Run& run) { return json_of(run.findings); }},
                    {"error", kCsv | kPage, &Run::error, "error"},
                    {"quick", kJson, &Run::is_quick}});
   return columns;

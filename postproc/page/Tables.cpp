@@ -116,6 +116,8 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
   add_all(Severity::notice);
   if (is_of_methods) add_all(Severity::result);
+  for (const Finding& finding : study.findings)
+    out += fitted(finding.text) + "\n";
   const std::string note = interval_note(study);
   return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
 }

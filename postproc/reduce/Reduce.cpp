@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "findings/RunRules.hpp"
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/ReduceParts.hpp"
 #include "results/MeasuredSteps.hpp"
@@ -122,6 +123,14 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
   report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
 }
 
+void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
+  report.rank_reports = compare_ranks(run, measured);
+  if (report.rank_reports.empty()) return;
+  const auto median = [](const RankReport& rank) { return rank.own.value; };
+  const auto [least, most] = std::ranges::minmax_element(report.rank_reports, {}, median);
+  report.rank_spread = most->own.value / least->own.value;
+}
+
 /// Totals over all steps, measured or not: they are recorded as sums. Memory and payloads are of the rank with the
 /// most.
 void reduce_totals(const RunData& run, RunReport& report) {
@@ -164,21 +173,6 @@ int fewest_ranks(const RunData& run, int ranks) {
 
 }  // namespace
 
-std::vector<std::size_t> measured_steps(const RunData& run, Presence presence) {
-  const Times* step = find_times(run, "step");
-  std::vector<std::size_t> out;
-  if (!step) return out;
-  for (std::size_t i = 0; i < step->length; ++i) {
-    // The first skip_steps of the run and of every later segment.
-    if (is_warm_up(run.summary, run.first_step, i)) continue;
-    std::size_t present = 0;
-    for (std::size_t rank = 0; rank < step->ranks; ++rank)
-      if (std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0) ++present;
-    if (present == step->ranks || (presence == Presence::any_ranks && present > 0)) out.push_back(i);
-  }
-  return out;
-}
-
 RunReport reduce_run(const RunData& run, Presence presence) {
   RunReport report;
   report.name = run.summary.name;
@@ -206,6 +200,7 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   reduce_rate(run, measured, report);
   reduce_phases(run, measured, report);
   reduce_ranks(run, measured, report);
+  report.findings = findings_of(facts_of(run, measured));
   report.text = reduce_text(run, measured);
   return report;
 }

@@ -18,15 +18,7 @@ std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary);
 /// answers were recorded.
 std::optional<TuningReport> reduce_tuning(const RunSummary& summary);
 
-/// What each rank used while it trained, over all samples; empty for runs of versions that took none.
-std::vector<RankResources> reduce_resources(const RunData& run);
-
-/// \name Of the measured steps, of which there must be at least one
-/// @{
-/// Compares ranks: fills rank_reports (own times, stragglers) and rank_spread of `report`.
-void reduce_ranks(const RunData& run, const std::vector<std::size_t>& measured, RunReport& report);
-/// Means of the token counts; nothing for a run that does not count tokens.
+/// Means of the token counts over the measured steps, at least one; nothing for a run that does not count tokens.
 std::optional<TextReport> reduce_text(const RunData& run, const std::vector<std::size_t>& measured);
-/// @}
 
 }  // namespace multicard::post

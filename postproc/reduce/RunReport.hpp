@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "base/Measures.hpp"
+#include "findings/Finding.hpp"
+#include "findings/RankResources.hpp"
+#include "findings/RankTimes.hpp"
 #include "postproc/reduce/Statistics.hpp"
 #include "profile/Profile.hpp"
 #include "results/Columns.hpp"
@@ -16,33 +19,6 @@
 namespace multicard::post {
 
 inline constexpr std::size_t kNumPhases = kPhaseNames.size();
-
-/// 5th, 25th, 50th, 75th and 95th percentile.
-using Box = std::array<double, 5>;
-
-/// A straggler's own time is larger than that of the other ranks by more than this factor.
-inline constexpr double kStragglerFactor = 1.05;
-
-/// One rank of one run; times in seconds, over the measured steps.
-struct RankReport {
-  Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)
-  Box own_box{};
-  bool straggler = false;
-  /// Seconds of each phase, in the step that took the median time of its slowest rank: one step, the same of all ranks.
-  std::array<double, kNumPhases> median_step{};
-};
-
-/// What one rank used while it trained (`resources` of the results file). Unknown where it was not recorded.
-struct RankResources {
-  double cpu_cores = kNone;                                                ///< that its threads kept busy, mean
-  double involuntary_switches = kNone, major_faults = kNone;               ///< a second
-  double resident_bytes = kNone;                                           ///< largest
-  double storage_read_bytes = kNone, storage_written_bytes = kNone;        ///< a second
-  double gpu_busy = kNone, gpu_power_w = kNone, gpu_sm_clock_mhz = kNone;  ///< means over time
-  double gpu_energy_j = kNone;                                             ///< total
-  double gpu_temperature_c = kNone;                                        ///< largest
-  double gpu_throttled = kNone;  ///< share of the time in which power, heat or the hardware lowered the clocks
-};
 
 /// Communication of all ranks together.
 struct CommunicationReport {
@@ -175,6 +151,7 @@ struct RunReport : Measured {
   std::optional<TuningReport> tuning;
   std::vector<Profile> profiles;         ///< of the ranks that recorded one
   std::vector<RankResources> resources;  ///< by rank; empty where none was recorded
+  Findings findings;                     ///< what slows it down and what to try, by findings_of()
   bool is_quick = false;                 ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/Number.hpp"
-#include "postproc/reduce/DeckText.hpp"
+#include "results/DeckText.hpp"
 
 namespace multicard::post {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "findings/Finding.hpp"
 #include "postproc/reduce/RunReport.hpp"
-#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 

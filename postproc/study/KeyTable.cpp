@@ -32,9 +32,9 @@ const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
 
 /// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was set is
 /// in its deck.
-constexpr std::array<std::string_view, 10> kResolved{
-    "threads",    "micro_batch",      "backend",   "global_batch",   "device",
-    "max_length", "peak_flops_per_s", "sequences", "num_parameters", "architecture"};
+constexpr std::array<std::string_view, 11> kResolved{
+    "threads",   "micro_batch",    "backend",      "global_batch",       "device", "max_length", "peak_flops_per_s",
+    "sequences", "num_parameters", "architecture", "device_memory_bytes"};
 
 /// Deck paths have a dot; attributes of runs and sections of decks do not.
 bool is_path(const std::string& key) {

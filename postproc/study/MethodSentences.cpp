@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/reduce/DeckText.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
+#include "results/DeckText.hpp"
 
 namespace multicard::post {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <set>
 
-#include "postproc/reduce/DeckText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "results/DeckText.hpp"
 
 namespace multicard::post {
 

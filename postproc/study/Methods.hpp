@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "postproc/study/Finding.hpp"
+#include "findings/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {

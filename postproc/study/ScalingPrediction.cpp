@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/Number.hpp"
-#include "postproc/reduce/DeckText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Study.hpp"
+#include "results/DeckText.hpp"
 #include "scheduling/model/FittedModel.hpp"
 #include "scheduling/model/StepTimeModel.hpp"
 

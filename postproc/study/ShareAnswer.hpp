@@ -1,8 +1,8 @@
 #pragma once
 /// \file Whether sharing the ranks of one job paid.
 
+#include "findings/Finding.hpp"
 #include "postproc/reduce/Source.hpp"
-#include "postproc/study/Finding.hpp"
 
 namespace multicard::post {
 

@@ -13,6 +13,7 @@
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/Rules.hpp"
+#include "postproc/study/RunFindings.hpp"
 
 namespace multicard::post {
 
@@ -262,6 +263,7 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
   study.effects = option_effects(study);
   study.answers = answers_of(study);
   study.advice = advice_of(study);
+  study.findings = run_findings(study);
   return study;
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "findings/Finding.hpp"
 #include "postproc/reduce/RunReport.hpp"
 #include "postproc/reduce/Source.hpp"
-#include "postproc/study/Finding.hpp"
 #include "postproc/study/KeyTable.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/ScalingPrediction.hpp"
@@ -82,6 +82,7 @@ struct Study {
   std::vector<OptionEffect> effects;           ///< in the order of the axes
   Findings answers;                            ///< the first one is the answer, further ones are about it
   Findings advice;                             ///< what to use
+  Findings findings;                           ///< what slows single runs down, and what to try
 
   std::string rate_unit() const { return unit + "/s"; }
   const Cell* cell(std::size_t configuration, int ranks) const;

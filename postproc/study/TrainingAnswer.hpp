@@ -1,7 +1,7 @@
 #pragma once
 /// \file What a training reached.
 
-#include "postproc/study/Finding.hpp"
+#include "findings/Finding.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {

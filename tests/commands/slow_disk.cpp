@@ -1,5 +1,5 @@
-// To be loaded before the C library: a disk on which every fsync takes SLOW_DISK_S seconds, and on which the write at
-// an offset with the number BAD_DISK_FROM (1: the first) and all after it fail.
+// To be loaded before the C library: a disk on which every fsync takes SLOW_DISK_S seconds and every read at an offset
+// SLOW_READ_S, and on which the write at an offset with the number BAD_DISK_FROM (1: the first) and all after it fail.
 
 #include <atomic>
 #include <cerrno>
@@ -10,9 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern "C" int fsync(int descriptor) {
-  if (const char* seconds = std::getenv("SLOW_DISK_S"))
+namespace {
+
+void wait_as_long_as(const char* variable) {
+  if (const char* seconds = std::getenv(variable))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(seconds)));
+}
+
+}  // namespace
+
+extern "C" int fsync(int descriptor) {
+  wait_as_long_as("SLOW_DISK_S");
   return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
 
@@ -28,4 +36,13 @@ extern "C" ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off
 
 extern "C" ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t offset) {
   return pwrite64(descriptor, bytes, count, offset);
+}
+
+extern "C" ssize_t pread64(int descriptor, void* bytes, size_t count, off_t offset) {
+  wait_as_long_as("SLOW_READ_S");
+  return syscall(SYS_pread64, descriptor, bytes, count, offset);
+}
+
+extern "C" ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
+  return pread64(descriptor, bytes, count, offset);
 }

@@ -38,6 +38,7 @@ from figure_checks import FigureChecks  # noqa: E402
 from methods import MethodChecks  # noqa: E402
 from recompute import studies_of  # noqa: E402
 from report import Report  # noqa: E402
+from run_findings import FindingChecks  # noqa: E402
 from share_checks import ShareChecks, read_allocation  # noqa: E402
 from statement_checks import StatementChecks  # noqa: E402
 from table_checks import TableChecks  # noqa: E402
@@ -50,7 +51,8 @@ def small(deck, **changes):
     return [SOURCE / deck, "--smoke", *(f"{key}={value}" for key, value in changes.items() if value is not None)]
 
 
-class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks, MethodChecks, unittest.TestCase):
+class GoldenCase(Checks, StatementChecks, FindingChecks, ShareChecks, FigureChecks, TableChecks, MethodChecks,
+                 unittest.TestCase):
     maxDiff = None
 
     @classmethod
@@ -111,6 +113,7 @@ class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks
             self.check_runs(found, study)
             self.check_options(found, study)
             self.check_statements(found, study, of_labels)
+            self.check_findings(found, study)
             self.check_figures(found, study, of_labels)
         if self.allocation:
             self.check_share(report)

@@ -10,6 +10,7 @@ import numpy as np
 
 import deck_text
 from intervals import Estimate, differ, of_ratios, of_repeats, of_steps, ratio
+from run_findings import expected_findings
 
 PHASES = ("data_wait", "transfer", "forward", "backward", "reduce_wait", "update", "other")
 MOST_VALUES = 8  # of an option whose effect is shown
@@ -52,10 +53,12 @@ class Run:
         self.seconds = {key: float(np.nanmax(values[:], axis=0).sum())
                         for key, values in group.get("epochs", {}).items() if values.shape[1]}
         self._read_totals(group)
-        self.measured, self.rate, self.step = np.array([], int), Estimate(), Estimate()
+        self.measured, self.rate, self.step, self.findings = np.array([], int), Estimate(), Estimate(), {}
         self.unit = "images" if self.attributes["task"] == "image" else "rows"
         if self.num_steps:
-            self._read_steps(group)
+            steps = {key: values[:] for key, values in group["steps"].items()}
+            self._read_steps(group, steps)
+            self.findings = expected_findings(self, group, steps)
 
     def _read_totals(self, group):
         def memory(key, values):
@@ -72,8 +75,7 @@ class Run:
                 "exposed": float(columns["seconds_exposed"][:].mean()),
                 "skew": mean_of_known(columns["seconds_skew"][:])}
 
-    def _read_steps(self, group):
-        steps = {key: values[:] for key, values in group["steps"].items()}
+    def _read_steps(self, group, steps):
         skip, first = int(group["steps"].attrs["skip_steps"]), int(group["steps"].attrs["first_step"])
         if "tokens" in steps:
             self.unit = "tokens"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "findings/Finding.hpp"
 #include "postproc/study/Collection.hpp"
-#include "postproc/study/Finding.hpp"
 #include "postproc/study/Study.hpp"
 #include "tasks/options/SettingKeys.hpp"
 

@@ -1,8 +1,8 @@
-#include "postproc/reduce/DeckText.hpp"
+#include "results/DeckText.hpp"
 
 #include <gtest/gtest.h>
 
-namespace multicard::post {
+namespace multicard {
 namespace {
 
 TEST(DeckText, DecksAreReadByPath) {
@@ -17,4 +17,4 @@ TEST(DeckText, DecksAreReadByPath) {
 }
 
 }  // namespace
-}  // namespace multicard::post
+}  // namespace multicard

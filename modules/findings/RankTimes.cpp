@@ -1,10 +1,13 @@
+#include "findings/RankTimes.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "postproc/reduce/ReduceParts.hpp"
+#include "base/Measures.hpp"
+#include "base/Quantiles.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 namespace {
 
@@ -48,25 +51,14 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
 }
 
 /// Slower by kStragglerFactor in the median, with an interval above 1: both large enough to matter and measured.
-void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
+void mark_stragglers(const std::vector<std::vector<double>>& own, std::vector<RankReport>& ranks) {
   if (own.size() < 2) return;
   const std::vector<std::vector<double>> ratios = slowness(own);
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     const Estimate estimate = estimate_of_steps(ratios[rank]);
-    report.rank_reports[rank].straggler =
-        estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
+    ranks[rank].slowness = estimate;
+    ranks[rank].straggler = estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
   }
-}
-
-/// Steps that all ranks took part in: only there are they compared.
-Steps whole_steps(const RunData& run, Steps steps) {
-  const RankMatrix<double>& step = run.times.at("step");
-  std::erase_if(steps, [&](std::size_t i) {
-    for (std::size_t rank = 0; rank < step.ranks; ++rank)
-      if (!std::isfinite(step.at(rank, i))) return true;
-    return false;
-  });
-  return steps;
 }
 
 /// The one of `steps` that took the median time of its slowest rank; of an even number the shorter one in the middle.
@@ -83,9 +75,9 @@ std::size_t median_step_of(const RunData& run, Steps steps) {
   return *middle;
 }
 
-std::array<double, kNumPhases> phases_in(const RunData& run, std::size_t rank, std::size_t step) {
-  std::array<double, kNumPhases> phases{};
-  for (std::size_t p = 0; p < kNumPhases; ++p)
+std::array<double, kPhaseNames.size()> phases_in(const RunData& run, std::size_t rank, std::size_t step) {
+  std::array<double, kPhaseNames.size()> phases{};
+  for (std::size_t p = 0; p < kPhaseNames.size(); ++p)
     if (const auto column = run.times.find(kPhaseNames[p]); column != run.times.end())
       phases[p] = column->second.at(rank, step);
   return phases;
@@ -93,20 +85,27 @@ std::array<double, kNumPhases> phases_in(const RunData& run, std::size_t rank, s
 
 }  // namespace
 
-void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
-  const Steps steps = whole_steps(run, measured);
-  if (steps.empty()) return;
-  const std::vector<std::vector<double>> own = own_times(run, steps);
-  const std::size_t median_step = median_step_of(run, steps);
-  std::vector<double> medians;
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false, phases_in(run, rank, median_step)};
-    medians.push_back(entry.own.value);
-    report.rank_reports.push_back(entry);
-  }
-  const auto [least, most] = std::ranges::minmax_element(medians);
-  report.rank_spread = *most / *least;
-  mark_stragglers(own, report);
+std::vector<std::size_t> whole_steps(const RunData& run, std::vector<std::size_t> steps) {
+  const RankMatrix<double>& step = run.times.at("step");
+  std::erase_if(steps, [&](std::size_t i) {
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      if (!std::isfinite(step.at(rank, i))) return true;
+    return false;
+  });
+  return steps;
 }
 
-}  // namespace multicard::post
+std::vector<RankReport> compare_ranks(const RunData& run, const std::vector<std::size_t>& measured) {
+  const Steps steps = whole_steps(run, measured);
+  const std::vector<std::vector<double>> own = own_times(run, steps);
+  if (own.empty() || steps.empty()) return {};
+  const std::size_t median_step = median_step_of(run, steps);
+  std::vector<RankReport> ranks;
+  ranks.reserve(own.size());
+  for (std::size_t rank = 0; rank < own.size(); ++rank)
+    ranks.push_back({estimate_of_steps(own[rank]), box_of(own[rank]), false, {}, phases_in(run, rank, median_step)});
+  mark_stragglers(own, ranks);
+  return ranks;
+}
+
+}  // namespace multicard

@@ -10,7 +10,7 @@
 
 #include "base/Estimate.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 /// Numbers in full digits, by name.
 class Evidence {
@@ -49,6 +49,7 @@ struct Finding {
   Evidence evidence = {};
   std::string id = {};  ///< what programs find it by: "speedup", "bottleneck"; the wording may change, this does not
   Severity severity = Severity::detail;
+  std::string setting = {};  ///< of a run: the key of the deck to change; empty where none helps
 
   bool empty() const { return text.empty(); }
   /// The text with a full stop, which titles of figures do without.
@@ -60,4 +61,4 @@ using Findings = std::vector<Finding>;
 /// The sentences, one by one.
 std::vector<std::string> texts_of(const Findings& findings);
 
-}  // namespace multicard::post
+}  // namespace multicard

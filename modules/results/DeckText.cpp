@@ -1,11 +1,11 @@
-#include "postproc/reduce/DeckText.hpp"
+#include "results/DeckText.hpp"
 
 #include <utility>
 #include <vector>
 
 #include "base/Text.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::map<std::string, std::string> deck_values(const std::string& deck) {
   return values;
 }
 
-}  // namespace multicard::post
+}  // namespace multicard

@@ -1,11 +1,11 @@
+#include "findings/RankResources.hpp"
+
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "postproc/reduce/ReduceParts.hpp"
-
-namespace multicard::post {
+namespace multicard {
 namespace {
 
 constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
@@ -19,7 +19,7 @@ RunData run_with(const std::map<std::string, std::vector<double>>& columns) {
   return run;
 }
 
-TEST(ReduceResources, WeighsIntervalsByTheirLength) {
+TEST(RankResources, WeighsIntervalsByTheirLength) {
   const RunData run = run_with({{"interval_s", {1, 0.5, 1, kAbsent}},
                                 {"cpu_s", {2, 0.25, 1, kAbsent}},
                                 {"involuntary_switches", {30, 15, 5, kAbsent}},
@@ -40,7 +40,7 @@ TEST(ReduceResources, WeighsIntervalsByTheirLength) {
   EXPECT_DOUBLE_EQ(ranks[1].gpu_energy_j, 100);
 }
 
-TEST(ReduceResources, ClocksAreLoweredByPowerHeatAndHardwareOnly) {
+TEST(RankResources, ClocksAreLoweredByPowerHeatAndHardwareOnly) {
   const RunData run =
       run_with({{"interval_s", {1, 1, 1, 1, 1, 1, 1, 1}}, {"gpu_throttle_reasons", {0, 1, 2, 4, 0x20, 0x40, 0x80, 8}}});
 
@@ -50,7 +50,7 @@ TEST(ReduceResources, ClocksAreLoweredByPowerHeatAndHardwareOnly) {
   EXPECT_DOUBLE_EQ(ranks[1].gpu_throttled, 1);
 }
 
-TEST(ReduceResources, WhatWasNotSampledIsUnknown) {
+TEST(RankResources, WhatWasNotSampledIsUnknown) {
   EXPECT_TRUE(reduce_resources(run_with({})).empty());
   const std::vector<RankResources> ranks = reduce_resources(run_with({{"interval_s", {1, 1}}}));
   ASSERT_EQ(ranks.size(), 2U);
@@ -60,4 +60,4 @@ TEST(ReduceResources, WhatWasNotSampledIsUnknown) {
 }
 
 }  // namespace
-}  // namespace multicard::post
+}  // namespace multicard

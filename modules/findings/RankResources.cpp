@@ -1,10 +1,10 @@
+#include "findings/RankResources.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "postproc/reduce/ReduceParts.hpp"
-
-namespace multicard::post {
+namespace multicard {
 
 namespace {
 
@@ -81,6 +81,7 @@ std::vector<RankResources> reduce_resources(const RunData& run) {
     RankResources of;
     of.cpu_cores = samples.rate("cpu_s");
     of.involuntary_switches = samples.rate("involuntary_switches");
+    of.core_wait = samples.rate("core_wait_s");
     of.major_faults = samples.rate("major_faults");
     of.resident_bytes = samples.largest("resident_bytes");
     of.storage_read_bytes = samples.rate("storage_read_bytes");
@@ -97,4 +98,4 @@ std::vector<RankResources> reduce_resources(const RunData& run) {
   return ranks;
 }
 
-}  // namespace multicard::post
+}  // namespace multicard

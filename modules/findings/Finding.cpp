@@ -1,6 +1,6 @@
-#include "postproc/study/Finding.hpp"
+#include "findings/Finding.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 Evidence::Evidence(std::initializer_list<Number> numbers) {
   for (const Number& number : numbers)
@@ -22,4 +22,4 @@ std::vector<std::string> texts_of(const Findings& findings) {
   return texts;
 }
 
-}  // namespace multicard::post
+}  // namespace multicard

@@ -1,0 +1,278 @@
+#include "findings/RunRules.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Also where the share is unknown: no.
+bool is_noticeable(double share) {
+  return share >= kNoticeableShare;
+}
+
+std::string percent(double share) {
+  return significant(100 * share, 3) + " %";
+}
+
+/// The number of the rank for which `of` is largest; unknown numbers are smaller than any. None without ranks.
+template <class Of>
+std::size_t worst_rank(const RunFacts& facts, Of&& of) {
+  std::size_t worst = facts.ranks.size();
+  for (std::size_t rank = 0; rank < facts.ranks.size(); ++rank) {
+    const double value = of(facts.ranks[rank]);
+    if (std::isfinite(value) && (worst == facts.ranks.size() || value > of(facts.ranks[worst]))) worst = rank;
+  }
+  return worst;
+}
+
+/// The loss of a rank, where it is noticeable on any.
+struct RankLoss {
+  std::size_t rank = 0;
+  double share = kNone;
+
+  bool found() const { return is_noticeable(share); }
+};
+
+template <class Of>
+RankLoss largest_loss(const RunFacts& facts, Of&& of) {
+  const std::size_t rank = worst_rank(facts, of);
+  return rank < facts.ranks.size() ? RankLoss{rank, of(facts.ranks[rank])} : RankLoss{};
+}
+
+RankLoss core_wait(const RunFacts& facts) {
+  return largest_loss(facts, [](const RankFacts& rank) { return rank.core_wait; });
+}
+
+Finding oversubscribed(const RunFacts& facts) {
+  const RankLoss loss = core_wait(facts);
+  if (!loss.found()) return {};
+  return {fmt::format("Ranks wait for processor cores that other threads use, rank {} for {} of the time: start fewer "
+                      "ranks on a node, or lower OMP_NUM_THREADS.",
+                      loss.rank, percent(loss.share)),
+          {{"rank", loss.rank}, {"share", loss.share}},
+          "oversubscribed"};
+}
+
+/// Part of a step in which the others wait for a rank; of one whose slowness has another cause, or is not certain,
+/// none.
+double lost_to(const RankFacts& rank) {
+  const bool is_certain = rank.slowness.interval && rank.slowness.interval->low > 1;
+  if (!is_certain || is_noticeable(rank.core_wait) || is_noticeable(rank.throttled)) return kNone;
+  return 1 - 1 / rank.slowness.value;
+}
+
+Finding straggler(const RunFacts& facts) {
+  const RankLoss loss = largest_loss(facts, lost_to);
+  if (!loss.found()) return {};
+  const double slowness = facts.ranks[loss.rank].slowness.value;
+  Finding out{fmt::format("Rank {} takes {} times as long as the others for its own part of a step, and they wait {} "
+                          "of the time for it: ",
+                          loss.rank, significant(slowness, 3), percent(loss.share)),
+              {{"rank", loss.rank}, {"share", loss.share}, {"slowness", slowness}},
+              "straggler"};
+  // Under dp rank 0 reads and updates for all.
+  const bool is_by_design = loss.rank == 0 && facts.setting("parallel.strategy") == "dp";
+  if (is_by_design) out.setting = "parallel.strategy";
+  out.text += is_by_design ? "try parallel.strategy=ddp-ds, in which every rank reads and updates."
+                           : "look for other programs, heat or a slower device on its node.";
+  return out;
+}
+
+/// Whether reading takes longer than any usual storage would.
+bool is_storage_slow(const LoadingFacts& loading) {
+  const double expected = loading.read_rows * kExpectedRowSeconds + loading.read_bytes / kExpectedReadBytesPerSecond;
+  return loading.read_s > expected && loading.read_s >= loading.transform_s;
+}
+
+/// Whether steps wait for data, and not because ranks have no cores.
+bool waits_for_data(const RunFacts& facts) {
+  return is_noticeable(facts.data_wait) && !core_wait(facts).found();
+}
+
+Finding slow_storage(const RunFacts& facts) {
+  const LoadingFacts& loading = facts.loading;
+  if (!waits_for_data(facts) || !is_storage_slow(loading)) return {};
+  const double bytes_per_s = loading.read_bytes / loading.read_s, row_ms = 1e3 * loading.read_s / loading.read_rows;
+  Finding out{fmt::format("Steps wait {} of their time for data, and storage is slow: {} ms to read a row, {}/s: copy "
+                          "the shards to a local disk",
+                          percent(facts.data_wait), significant(row_ms, 3), human_bytes(bytes_per_s)),
+              {{"share", facts.data_wait}, {"row_ms", row_ms}, {"bytes_per_s", bytes_per_s}},
+              "slow_storage"};
+  if (facts.setting("data.cache") != "ram") {
+    out.setting = "data.cache";
+    out.text += ", or try data.cache=ram, which reads every row once";
+  }
+  out.text += ".";
+  return out;
+}
+
+/// What to try, and its key.
+struct Advice {
+  std::string key, text;
+};
+
+/// The key by which the deck says how many rows a step has.
+const char* batch_key(const RunFacts& facts) {
+  const std::string per_rank = facts.setting("run.batch_per_rank");
+  return per_rank.empty() || per_rank == "null" ? "run.global_batch" : "run.batch_per_rank";
+}
+
+bool is_on_gpu(const RunFacts& facts) {
+  return std::isfinite(facts.device_bytes);
+}
+
+/// By what the loader's threads spend most of their time on.
+Advice advice_for_input(const RunFacts& facts) {
+  const LoadingFacts& loading = facts.loading;
+  if (loading.read_s > loading.transform_s) {
+    if (facts.setting("data.cache") == "none")
+      return {"data.cache", "data.cache=ram, which keeps the rows that were read in memory"};
+    return {"data.prefetch", "a larger data.prefetch"};
+  }
+  if (facts.setting("task") == "llm") return {"data.prefetch", "a larger data.prefetch"};
+  if (is_on_gpu(facts) && facts.setting("data.pipeline") == "host")
+    return {"data.pipeline", "data.pipeline=device, which transforms images on the GPU"};
+  return {"data.workers", "more data.workers, on cores that are free"};
+}
+
+Finding input_bound(const RunFacts& facts) {
+  if (!waits_for_data(facts) || is_storage_slow(facts.loading)) return {};
+  const Advice advice = advice_for_input(facts);
+  return {fmt::format("Steps wait {} of their time for data: try {}.", percent(facts.data_wait), advice.text),
+          {{"share", facts.data_wait}},
+          "input_bound",
+          Severity::notice,
+          advice.key};
+}
+
+/// Whether transfers cost a noticeable part of the step, on ranks that have cores.
+bool waits_for_transfers(const RunFacts& facts) {
+  return is_noticeable(facts.exposed) && !core_wait(facts).found();
+}
+
+bool has_small_buckets(const AllReduceFacts& all_reduce) {
+  return all_reduce.calls_per_step >= kManyAllReduces && all_reduce.bytes_per_call < kSmallBucketBytes;
+}
+
+Finding small_buckets(const RunFacts& facts) {
+  const AllReduceFacts& all_reduce = facts.all_reduce;
+  if (!waits_for_transfers(facts) || !has_small_buckets(all_reduce)) return {};
+  return {fmt::format("Buckets are small: {} all-reduces a step of {} on average, for which all ranks wait {} of the "
+                      "time: try parallel.bucket_mb=auto.",
+                      significant(all_reduce.calls_per_step, 3), human_bytes(all_reduce.bytes_per_call),
+                      percent(facts.exposed)),
+          {{"share", facts.exposed},
+           {"calls_per_step", all_reduce.calls_per_step},
+           {"bytes_per_call", all_reduce.bytes_per_call}},
+          "small_buckets",
+          Severity::notice,
+          "parallel.bucket_mb"};
+}
+
+/// The cheapest that is not done yet. On CPUs of one node gradients of 16 bits save nothing.
+Advice advice_for_communication(const RunFacts& facts) {
+  if (facts.setting("parallel.strategy") == "dp")
+    return {"parallel.strategy", "parallel.strategy=ddp-ds, which sends no parameters"};
+  if (facts.setting("parallel.overlap") == "false")
+    return {"parallel.overlap", "parallel.overlap=true, which sends gradients while others are computed"};
+  if (is_on_gpu(facts) && facts.setting("parallel.gradient_dtype") == "same")
+    return {"parallel.gradient_dtype", "parallel.gradient_dtype=bf16, which halves the bytes"};
+  const char* const key = batch_key(facts);
+  return {key, fmt::format("a larger {}, so that a step computes more for as many bytes", key)};
+}
+
+Finding exposed_communication(const RunFacts& facts) {
+  if (!waits_for_transfers(facts) || has_small_buckets(facts.all_reduce)) return {};
+  const Advice advice = advice_for_communication(facts);
+  return {fmt::format("All ranks wait {} of the time for transfers between them: try {}.", percent(facts.exposed),
+                      advice.text),
+          {{"share", facts.exposed}},
+          "exposed_communication",
+          Severity::notice,
+          advice.key};
+}
+
+/// A GPU that gets its rows in parts could take more of them at once.
+bool is_in_parts(const RunFacts& facts) {
+  return facts.rows_at_once < facts.rows_per_rank;
+}
+
+Finding launch_bound(const RunFacts& facts) {
+  if (!(facts.gpu_gaps >= kNoticeableGaps) || core_wait(facts).found()) return {};
+  const char* const key = is_in_parts(facts) ? "run.micro_batch" : batch_key(facts);
+  return {fmt::format("GPUs have nothing to do for {} of the time although data are there: the host launches kernels "
+                      "more slowly than they run. Try a larger {}.",
+                      percent(facts.gpu_gaps), key),
+          {{"share", facts.gpu_gaps}},
+          "launch_bound",
+          Severity::notice,
+          key};
+}
+
+Finding unused_memory(const RunFacts& facts) {
+  const double used = facts.device_peak_bytes / facts.device_bytes;
+  const bool recomputes = facts.setting("model.activation_checkpointing") == "true";
+  // The program's own choice has left room for what it could not predict.
+  const bool in_parts = is_in_parts(facts) && facts.setting("run.micro_batch") != "auto";
+  if (!(used < kSpareMemoryShare) || !(recomputes || in_parts)) return {};
+  return {fmt::format("Tensors take at most {} of the {} of a GPU, and {}", human_bytes(facts.device_peak_bytes),
+                      human_bytes(facts.device_bytes),
+                      recomputes ? "activations are computed twice to save memory: try "
+                                   "model.activation_checkpointing=false."
+                                 : "batches are computed in parts: try run.micro_batch=auto."),
+          {{"share", 1 - used}, {"used_bytes", facts.device_peak_bytes}, {"device_bytes", facts.device_bytes}},
+          "unused_memory",
+          Severity::notice,
+          recomputes ? "model.activation_checkpointing" : "run.micro_batch"};
+}
+
+Finding throttled(const RunFacts& facts) {
+  const RankLoss loss = largest_loss(facts, [](const RankFacts& rank) { return rank.throttled; });
+  if (!loss.found()) return {};
+  return {fmt::format("Power, heat or the hardware lowered the clocks of the GPU of rank {} for {} of the time: see "
+                      "nvidia-smi -q -d PERFORMANCE, its cooling and its power limit.",
+                      loss.rank, percent(loss.share)),
+          {{"rank", loss.rank}, {"share", loss.share}},
+          "throttled"};
+}
+
+Finding skipped_updates(const RunFacts& facts) {
+  const double share = static_cast<double>(facts.num_skipped) / static_cast<double>(facts.num_updates);
+  if (facts.num_skipped < kLeastSkipped || share < kSkippedShare) return {};
+  return {fmt::format("{} of {} ({}) were skipped because gradients exceeded fp16: try precision=bf16, or a lower "
+                      "optimizer.learning_rate.",
+                      grouped(facts.num_skipped), counted(facts.num_updates, "update"), percent(share)),
+          {{"share", share}, {"skipped", facts.num_skipped}, {"updates", facts.num_updates}},
+          "skipped_updates",
+          Severity::notice,
+          "precision"};
+}
+
+using Rule = Finding (*)(const RunFacts&);
+
+/// In the order of the table in docs/report.md.
+constexpr Rule kRules[] = {oversubscribed, straggler,      throttled,     slow_storage,
+                           input_bound,    launch_bound,   small_buckets, exposed_communication,
+                           unused_memory,  skipped_updates};
+
+}  // namespace
+
+Findings findings_of(const RunFacts& facts) {
+  Findings out;
+  if (facts.num_steps < kLeastSteps) return out;
+  for (const Rule rule : kRules) {
+    Finding finding = rule(facts);
+    if (finding.empty()) continue;
+    finding.severity = Severity::notice;
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+}  // namespace multicard
