@@ -8,7 +8,10 @@ namespace multicard {
 
 void PhaseLog::enter(Phase phase) {
   end_phase();
-  if (!is_open()) return;
+  if (!is_open()) {
+    cores_.reset();
+    return;
+  }
   phase_ = {phase, wall_clock_ns(), 0};
   has_phase_ = true;
   if (!step_begin_) step_begin_ = phase_.begin;
@@ -37,12 +40,12 @@ void PhaseLog::end_phase() {
 // Cheap ones: this is part of the step. Both memories are counters; CPU time is one call of the system.
 void PhaseLog::report_counters() {
   const std::int64_t at = phase_.begin;
-  RangeLog::report(CounterValue{at, "host tensors [bytes]", static_cast<double>(host_tensor_memory().allocated)});
+  RangeLog::report(CounterValue{at, "host tensors", "bytes", static_cast<double>(host_tensor_memory().allocated)});
   if (device_.is_cuda())
-    RangeLog::report(CounterValue{at, "GPU memory [bytes]", static_cast<double>(device_memory(device_).allocated)});
+    RangeLog::report(CounterValue{at, "GPU memory", "bytes", static_cast<double>(device_memory(device_).allocated)});
   const CoresUsed now{at, process_cpu_seconds()};
   if (cores_ && at > cores_->at)
-    RangeLog::report(CounterValue{cores_->at, "cores busy",
+    RangeLog::report(CounterValue{cores_->at, "cores", "busy",
                                   1e9 * (now.cpu_s - cores_->cpu_s) / static_cast<double>(at - cores_->at)});
   cores_ = now;
 }

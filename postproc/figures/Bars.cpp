@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/Palette.hpp"
+#include "postproc/study/Labels.hpp"
 
 namespace multicard::post {
 

@@ -32,7 +32,7 @@ struct Moment {
 /// The value of a counter from a moment on.
 struct CounterValue {
   std::int64_t at = 0;
-  const char* name = "";  ///< of static storage, with the unit: "host tensors [bytes]"
+  const char *name = "", *unit = "";  ///< of static storage; viewers show "host tensors bytes"
   double value = 0;
 };
 

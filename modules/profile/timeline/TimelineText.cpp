@@ -99,9 +99,10 @@ class PartWriter {
            decimal(time(moment.at)), json_text(nlohmann::json(moment.name)), json_text(nlohmann::json(moment.detail)));
   }
 
-  void write_counter(std::int64_t at, const char* name, double value) {
+  void write_counter(const CounterValue& counter) {
     begin_event(false);
-    append(R"("ph":"C","ts":{},"name":"{}","args":{{"value":{}}}}})", decimal(time(at)), name, value);
+    append(R"("ph":"C","ts":{},"name":"{}","args":{{"{}":{}}}}})", decimal(time(counter.at)), counter.name,
+           counter.unit, counter.value);
     gzip_.flush();
   }
 
@@ -180,7 +181,7 @@ void write_rate(PartWriter& part, const Timeline& timeline) {
     rate += changes[i].second;
     if (i + 1 < changes.size() && changes[i + 1].first == changes[i].first) continue;
     // Rounding leaves some bytes per second where nothing runs.
-    part.write_counter(changes[i].first, "collectives [bytes/s]", rate < 1 ? 0 : rate);
+    part.write_counter({changes[i].first, "collectives", "bytes/s", rate < 1 ? 0 : rate});
   }
 }
 
@@ -231,7 +232,7 @@ TimelinePart TimelineText::part(const std::vector<CollectiveEntry>& before,
   for (const Moment& moment : timeline.moments)
     writer.write_moment(moment);
   for (const CounterValue& counter : timeline.counters)
-    writer.write_counter(counter.at, counter.name, counter.value);
+    writer.write_counter(counter);
   write_rate(writer, timeline);
   TimelinePart written;
   written.bytes = writer.finish();

@@ -78,8 +78,14 @@ Track step_track(const Trace& trace, const Timeline& timeline, EscapedNames& nam
     TrackEvent& event = track.events.emplace_back(event_of(span, names.id(fmt::format("step {}", step)), "step"));
     event.step = step++;
   }
-  for (const PhaseSpan& phase : trace.phases)
+  auto at = timeline.steps.begin();
+  for (const PhaseSpan& phase : trace.phases) {
+    while (at != timeline.steps.end() && at->end <= phase.begin)
+      ++at;
+    // What follows a step and is then paused, for an evaluation or the end of the window, is in no step.
+    if (at == timeline.steps.end() || phase.end > at->end) continue;
     track.events.push_back(event_of(phase, names.id(kPhaseNames[static_cast<std::size_t>(phase.phase)]), "phase"));
+  }
   return track;
 }
 
