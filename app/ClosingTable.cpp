@@ -1,13 +1,14 @@
 #include "ClosingTable.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
+#include "base/AnyError.hpp"
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
-#include "comm/Agreement.hpp"
 #include "findings/RunRules.hpp"
 #include "results/Divergence.hpp"
 #include "results/MeasuredSteps.hpp"
@@ -105,14 +106,15 @@ void log_closing_table(const RunResult& result, const Communicator& world, const
   if (const auto checkpoint = CheckpointStore(output, 1).newest()) log_row("checkpoint", *checkpoint);
 }
 
-void log_findings(const std::string& results, const Communicator& world) {
-  agreed(world, [&] {
-    if (!world.is_root()) return;
+void log_findings(const std::string& results) {
+  try {
     // Rules compare ranks step by step: the file has the records of all of them.
     const RunData run = ResultsFile::open(results, Seal::is_checked).run("main");
     for (const Finding& finding : findings_of(facts_of(run, measured_steps(run))))
       log_row("finding", finding.text);
-  });
+  } catch (const std::exception& error) {  // the run is complete, whether or not it can be judged
+    log_warning(fmt::format("what slows the run down is not known: {}", as_error(error).what()));
+  }
 }
 
 }  // namespace multicard

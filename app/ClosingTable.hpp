@@ -13,7 +13,7 @@ namespace multicard {
 /// the newest checkpoint of `output`.
 void log_closing_table(const RunResult& result, const Communicator& world, const std::string& output);
 
-/// Collective. Adds what slows the run down, a line each, as a report of `results`, its results file, says it.
-void log_findings(const std::string& results, const Communicator& world);
+/// For rank 0. Adds what slows the run down, a line each, as a report of `results`, its results file, says it.
+void log_findings(const std::string& results);
 
 }  // namespace multicard

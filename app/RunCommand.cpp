@@ -84,7 +84,7 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   if (arguments.smoke) mark_smoke(result.summary);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
   close_with(result, world, options, stop);
-  if (!arguments.quiet) log_findings(results, world);
+  if (!arguments.quiet && world.is_root()) log_findings(results);
   log_results(results);
   print_if_quiet(results, arguments, world);
   // After the results: what a diverged run has measured until then is worth keeping.

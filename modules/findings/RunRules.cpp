@@ -31,12 +31,12 @@ std::size_t worst_rank(const RunFacts& facts, Of&& of) {
   return worst;
 }
 
-/// The loss of a rank, where it is noticeable on any.
+/// The largest loss of any rank.
 struct RankLoss {
   std::size_t rank = 0;
   double share = kNone;
 
-  bool found() const { return is_noticeable(share); }
+  bool is_noticeable() const { return share >= kNoticeableShare; }
 };
 
 template <class Of>
@@ -49,9 +49,14 @@ RankLoss core_wait(const RunFacts& facts) {
   return largest_loss(facts, [](const RankFacts& rank) { return rank.core_wait; });
 }
 
+/// Whether any rank waits for cores so long that its times say nothing about the rest.
+bool lacks_cores(const RunFacts& facts) {
+  return core_wait(facts).share >= kNoticeableCoreWait;
+}
+
 Finding oversubscribed(const RunFacts& facts) {
+  if (!lacks_cores(facts)) return {};
   const RankLoss loss = core_wait(facts);
-  if (!loss.found()) return {};
   return {fmt::format("Ranks wait for processor cores that other threads use, rank {} for {} of the time: start fewer "
                       "ranks on a node, or lower OMP_NUM_THREADS.",
                       loss.rank, percent(loss.share)),
@@ -63,13 +68,13 @@ Finding oversubscribed(const RunFacts& facts) {
 /// none.
 double lost_to(const RankFacts& rank) {
   const bool is_certain = rank.slowness.interval && rank.slowness.interval->low > 1;
-  if (!is_certain || is_noticeable(rank.core_wait) || is_noticeable(rank.throttled)) return kNone;
+  if (!is_certain || rank.core_wait >= kNoticeableCoreWait || is_noticeable(rank.throttled)) return kNone;
   return 1 - 1 / rank.slowness.value;
 }
 
 Finding straggler(const RunFacts& facts) {
   const RankLoss loss = largest_loss(facts, lost_to);
-  if (!loss.found()) return {};
+  if (!loss.is_noticeable()) return {};
   const double slowness = facts.ranks[loss.rank].slowness.value;
   Finding out{fmt::format("Rank {} takes {} times as long as the others for its own part of a step, and they wait {} "
                           "of the time for it: ",
@@ -92,7 +97,7 @@ bool is_storage_slow(const LoadingFacts& loading) {
 
 /// Whether steps wait for data, and not because ranks have no cores.
 bool waits_for_data(const RunFacts& facts) {
-  return is_noticeable(facts.data_wait) && !core_wait(facts).found();
+  return is_noticeable(facts.data_wait) && !lacks_cores(facts);
 }
 
 Finding slow_storage(const RunFacts& facts) {
@@ -130,6 +135,8 @@ bool is_on_gpu(const RunFacts& facts) {
 /// By what the loader's threads spend most of their time on.
 Advice advice_for_input(const RunFacts& facts) {
   const LoadingFacts& loading = facts.loading;
+  if (facts.setting("data.workers") == "0")
+    return {"data.workers", "data.workers=auto, with which batches are made while others are computed"};
   if (loading.read_s > loading.transform_s) {
     if (facts.setting("data.cache") == "none")
       return {"data.cache", "data.cache=ram, which keeps the rows that were read in memory"};
@@ -153,7 +160,7 @@ Finding input_bound(const RunFacts& facts) {
 
 /// Whether transfers cost a noticeable part of the step, on ranks that have cores.
 bool waits_for_transfers(const RunFacts& facts) {
-  return is_noticeable(facts.exposed) && !core_wait(facts).found();
+  return is_noticeable(facts.exposed) && !lacks_cores(facts);
 }
 
 bool has_small_buckets(const AllReduceFacts& all_reduce) {
@@ -204,7 +211,7 @@ bool is_in_parts(const RunFacts& facts) {
 }
 
 Finding launch_bound(const RunFacts& facts) {
-  if (!(facts.gpu_gaps >= kNoticeableGaps) || core_wait(facts).found()) return {};
+  if (!(facts.gpu_gaps >= kNoticeableGaps) || lacks_cores(facts)) return {};
   const char* const key = is_in_parts(facts) ? "run.micro_batch" : batch_key(facts);
   return {fmt::format("GPUs have nothing to do for {} of the time although data are there: the host launches kernels "
                       "more slowly than they run. Try a larger {}.",
@@ -234,7 +241,7 @@ Finding unused_memory(const RunFacts& facts) {
 
 Finding throttled(const RunFacts& facts) {
   const RankLoss loss = largest_loss(facts, [](const RankFacts& rank) { return rank.throttled; });
-  if (!loss.found()) return {};
+  if (!loss.is_noticeable()) return {};
   return {fmt::format("Power, heat or the hardware lowered the clocks of the GPU of rank {} for {} of the time: see "
                       "nvidia-smi -q -d PERFORMANCE, its cooling and its power limit.",
                       loss.rank, percent(loss.share)),

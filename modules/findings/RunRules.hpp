@@ -12,6 +12,10 @@ namespace multicard {
 inline constexpr std::int64_t kLeastSteps = 10;
 /// Share of the time from which a loss is worth a sentence: less is within what repeated runs differ by.
 inline constexpr double kNoticeableShare = 0.1;
+/// The same of waiting for cores: so long wait five ranks on four cores. The program's
+/// own threads for input and communication make ranks on cores that are all in use wait for up to 14 % (measured with
+/// 107 all-reduces a step on two cores).
+inline constexpr double kNoticeableCoreWait = 0.2;
 /// The same where the GPU's driver estimates how long it was idle, which includes evaluations and checkpoints.
 inline constexpr double kNoticeableGaps = 0.25;
 /// Payload below which an all-reduce is mostly latency: 25 µs, as of NCCL on a node, at 10 GB/s.

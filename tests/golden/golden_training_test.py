@@ -110,6 +110,20 @@ class BeforeAndAfter(TrainingCase):
         self.assertEqual(json.loads(done.stdout), after["ids"])
 
 
+class JudgedRuns(TrainingCase):
+    def test_what_slows_a_run_down(self):
+        """Many small buckets, and batches made by the training thread: compare() recomputes what is found."""
+        slow = {"data.train": self.images("train", limit=64), "data.test": "null", "run.steps": 24,
+                "data.workers": 0, "parallel.bucket_mb": 0.001, "run.global_batch": 4,
+                "optimizer.learning_rate": 0.001}
+        report, run = self.train("inputs/image/tiny.yaml", "slow", 2, **slow)
+        self.assertGreaterEqual(len(run.measured), 10)
+        found = report.summary["studies"][0]["findings"]
+        self.assertTrue(found)
+        for finding in found:
+            self.assertIn(html.escape(finding["text"]), report.page.replace("\u00a0", " "))
+
+
 class Chains(TrainingCase):
     def test_a_checkpoint_resumed_on_other_ranks_and_evaluated(self):
         tiny = {"data.train": self.images("train", limit=64), "data.test": self.images("test", limit=32),

@@ -6,7 +6,7 @@ import numpy as np
 
 from intervals import of_steps
 
-LEAST_STEPS, NOTICEABLE = 10, 0.1
+LEAST_STEPS, NOTICEABLE, NOTICEABLE_WAIT = 10, 0.1, 0.2
 
 
 def text(value):
@@ -39,7 +39,7 @@ def straggler(steps, whole, waits):
     worst = None
     for rank in range(len(own)) if len(own) > 1 and len(whole) else []:
         slowness = of_steps(own[rank] / np.median(np.delete(own, rank, axis=0), axis=0))
-        has_cause = rank < len(waits) and waits[rank] >= NOTICEABLE
+        has_cause = rank < len(waits) and waits[rank] >= NOTICEABLE_WAIT
         if slowness.certain and slowness.low > 1 and not has_cause and (worst is None or slowness.value > worst[1]):
             worst = (rank, slowness.value)
     if worst is None or 1 - 1 / worst[1] < NOTICEABLE:
@@ -92,7 +92,7 @@ def expected_findings(run, group, steps):
     waits = core_waits(group)
     out = {}
     known = [wait for wait in waits if math.isfinite(wait)]
-    is_crowded = bool(known) and max(known) >= NOTICEABLE
+    is_crowded = bool(known) and max(known) >= NOTICEABLE_WAIT
     if is_crowded:
         out["oversubscribed"] = {"rank": waits.index(max(known)), "share": max(known)}
     out.update(straggler(steps, whole, waits))

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,6 +44,22 @@ TEST(ProcessUse, CountsTheTimesThatThreadsWaited) {
   for (int i = 0; i < 10; ++i)
     std::this_thread::sleep_for(1ms);
   EXPECT_GE(process_use().voluntary_switches - before, 10);
+}
+
+TEST(ProcessUse, CountsHowLongTheFirstThreadHadNoCore) {
+  const std::optional<double> before = process_use().core_wait_s;
+  if (!before) GTEST_SKIP() << "this kernel does not count it";
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  std::thread other([] { compute_for(0.2); });  // inherits the core
+  compute_for(0.2);
+  other.join();
+  sched_setaffinity(0, sizeof all, &all);
+
+  EXPECT_GE(*process_use().core_wait_s - *before, 0.05);
 }
 
 }  // namespace

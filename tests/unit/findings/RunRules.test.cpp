@@ -172,7 +172,6 @@ std::string ids_of(const std::function<void(RunFacts&)>& cause) {
 TEST(RunRules, SharesFromATenthOnAreNoticed) {
   using Set = std::function<void(RunFacts&, double)>;
   const std::pair<const char*, Set> rules[] = {
-      {"oversubscribed ", [](RunFacts& facts, double share) { facts.ranks[0].core_wait = share; }},
       {"straggler ", [](RunFacts& facts, double share) { facts.ranks[0].slowness = slowness(1 / (1 - share)); }},
       {"throttled ", [](RunFacts& facts, double share) { facts.ranks[0].throttled = share; }},
       {"input_bound ", [](RunFacts& facts, double share) { facts.data_wait = share; }},
@@ -184,6 +183,8 @@ TEST(RunRules, SharesFromATenthOnAreNoticed) {
 }
 
 TEST(RunRules, OtherThresholds) {
+  EXPECT_EQ(ids_of([](RunFacts& facts) { facts.ranks[0].core_wait = 0.199; }), "");
+  EXPECT_EQ(ids_of([](RunFacts& facts) { facts.ranks[0].core_wait = 0.2; }), "oversubscribed ");
   EXPECT_EQ(ids_of([](RunFacts& facts) { facts.gpu_gaps = 0.249; }), "");
   EXPECT_EQ(ids_of([](RunFacts& facts) { facts.gpu_gaps = 0.25; }), "launch_bound ");
   const auto buckets = [](double calls, double bytes) {
@@ -250,6 +251,7 @@ TEST(RunRules, WhatIsTriedDependsOnWhatIsSet) {
     });
   };
   const LoadingFacts reads{30, 10, 4e9, 1e6}, transforms{10, 30, 4e9, 1e6};
+  EXPECT_EQ(input("data.workers", "0", reads), "data.workers");
   EXPECT_EQ(input("data.cache", "none", reads), "data.cache");
   EXPECT_EQ(input("data.cache", "ram", reads), "data.prefetch");
   EXPECT_EQ(input("data.pipeline", "device", transforms), "data.workers");

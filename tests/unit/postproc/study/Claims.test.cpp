@@ -289,7 +289,7 @@ TEST(Claims, FailedRunsStandAtTheSlowEndOfATimeAxis) {
 TEST(Claims, FewStepsDoNotTellWhetherARankIsSlow) {
   RunReport run = run_of({}, 2, 100);
   run.rank_spread = 2.1;
-  run.rank_reports = {{{0.21, {}, Basis::none, 3}, {}, false}, {{0.1, {}, Basis::none, 3}, {}, false}};
+  run.rank_reports = {{{0.21, {}, Basis::none, 3}, {}, false, {}}, {{0.1, {}, Basis::none, 3}, {}, false, {}}};
 
   EXPECT_EQ(figure(study_of({run}), "ranks").title, "Too few steps to tell whether a rank is slower than the others");
 }
@@ -300,7 +300,7 @@ TEST(Claims, ARankThatWasSlowInOneOfThreeRunsIsNoStraggler) {
     runs.push_back(run_of({}, 2, 100, repeat));
     runs.back().rank_spread = 1.1;
     const Estimate own{0.1, Interval{0.09, 0.11}, Basis::steps, 30};
-    runs.back().rank_reports = {{own, {}, repeat == 0}, {own, {}, false}};
+    runs.back().rank_reports = {{own, {}, repeat == 0, {}}, {own, {}, false, {}}};
   }
 
   EXPECT_EQ(figure(study_of(runs), "ranks").title, "No rank is measurably slower than the others");
