@@ -1,6 +1,6 @@
 // Most copies within a GPU are LibTorch's, which counts none. The program therefore defines the copying functions of
-// the CUDA runtime that LibTorch imports (a test compares the two lists), as RuntimeFunction.hpp explains. They call the
-// runtime's own and count.
+// the CUDA runtime that LibTorch imports (a test compares the two lists), as RuntimeFunction.hpp explains. They call
+// the runtime's own and count.
 #include <atomic>
 #include <cstdint>
 

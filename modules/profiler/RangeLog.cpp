@@ -29,7 +29,7 @@ void RangeLog::report(const WorkRange& work) {
   report_by([&](Timeline& timeline) { timeline.work.push_back(work); });
 }
 
-void RangeLog::report(Moment moment) {
+void RangeLog::report(InstantEvent moment) {
   report_by([&](Timeline& timeline) { timeline.moments.push_back(std::move(moment)); });
 }
 

@@ -205,7 +205,7 @@ void Share::decide_and_move() {
   while (scheduler_.has_active()) {
     const ShareDecision decided = decide();
     if (RangeLog::takes_reports())
-      RangeLog::report(Moment{wall_clock_ns(), "allocation", scheduler_.changes_text(decided.ranges)});
+      RangeLog::report(InstantEvent{wall_clock_ns(), "allocation", scheduler_.changes_text(decided.ranges)});
     if (world_.is_root()) scheduler_.adopt(decided, now());
     if (move(decided.ranges)) break;
     for (std::size_t i = 0; i < runs_.size(); ++i)

@@ -29,8 +29,10 @@ constexpr const char* kNoEventDestroy =
     "cudaEventDestroy is not recorded by the profiler (nor are cudaEventCreate, cudaGetDevice, cudaSetDevice and "
     "cudaGetLastError): its share is unknown, and the total of all calls lacks them.";
 constexpr const char* kOwnEventDestroy =
-    "Calls of cudaEventDestroy, by multicard and LibTorch, were timed by the program itself; all others by CUPTI, which "
-    "records neither cudaEventDestroy nor cudaEventCreate, cudaGetDevice, cudaSetDevice and cudaGetLastError: the total "
+    "Calls of cudaEventDestroy, by multicard and LibTorch, were timed by the program itself; all others by CUPTI, "
+    "which "
+    "records neither cudaEventDestroy nor cudaEventCreate, cudaGetDevice, cudaSetDevice and cudaGetLastError: the "
+    "total "
     "of all calls lacks the last four.";
 
 /// Where the figures of cudaEventDestroy come from.

@@ -143,7 +143,7 @@ class Engine {
   }
 }
 
-/// A batch of cells: their types, and the values of each type one behind the other.
+/// A batch of cells: their types, and the values of each type in a row.
 function cellsOf(batch) {
   let types = [], integers = [], reals = [], strings = [];
   const all = (bytes) => { const out = []; for (const r = new Reader(bytes); r.more();) out.push(r.varint()); return out; };

@@ -9,7 +9,7 @@ struct libdeflate_compressor;
 
 namespace multicard {
 
-/// Packs text as gzip members of about 1 MiB of text each. Members one behind the other are one file, so that files of
+/// Packs text as gzip members of about 1 MiB of text each. Members in a row are one file, so that files of
 /// several writers can be joined. Each has `comment` in its header, by which a program knows its own files.
 class GzipText {
  public:

@@ -24,7 +24,7 @@ struct WorkRange : Span {
 };
 
 /// Something that took no time: a decision.
-struct Moment {
+struct InstantEvent {
   std::int64_t at = 0;
   std::string name, detail;
 };
@@ -41,7 +41,7 @@ struct Timeline {
   std::vector<Span> steps;  ///< in the order of time, the first is step `first_step`
   std::int64_t first_step = 0;
   std::vector<WorkRange> work;
-  std::vector<Moment> moments;
+  std::vector<InstantEvent> moments;
   std::vector<CounterValue> counters;
   std::map<std::int64_t, std::int32_t> threads;      ///< numbers in the trace by those of the system
   std::map<std::int64_t, std::string> thread_names;  ///< by the system's number

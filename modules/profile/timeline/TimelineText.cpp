@@ -93,7 +93,7 @@ class PartWriter {
       write_arrow(track, first_lane, event, rank_.rank, /*begins_here=*/mine <= other->second);
   }
 
-  void write_moment(const Moment& moment) {
+  void write_moment(const InstantEvent& moment) {
     begin_event(false);
     append(R"("tid":{},"ph":"i","s":"p","ts":{},"cat":"decision","name":{},"args":{{"detail":{}}}}})", kFirstTrack,
            decimal(time(moment.at)), json_text(nlohmann::json(moment.name)), json_text(nlohmann::json(moment.detail)));
@@ -229,7 +229,7 @@ TimelinePart TimelineText::part(const std::vector<CollectiveEntry>& before,
   writer.name_process(false);
   if (std::ranges::any_of(content_->tracks, &Track::is_gpu)) writer.name_process(true);
   write_tracks(writer, content_->tracks, by_key(before), by_key(after));
-  for (const Moment& moment : timeline.moments)
+  for (const InstantEvent& moment : timeline.moments)
     writer.write_moment(moment);
   for (const CounterValue& counter : timeline.counters)
     writer.write_counter(counter);

@@ -56,7 +56,9 @@ TEST(ClockComparison, LeavesTheClockOfTheFirstRankAsItIs) {
 
   const CommonClock common = comparison.finish();
 
-  if (world().is_root()) EXPECT_EQ(common.common(123456789), 123456789);
+  if (world().is_root()) {
+    EXPECT_EQ(common.common(123456789), 123456789);
+  }
 }
 
 TEST(ClockLine, IsLinearBetweenAndBeyondItsReadings) {
