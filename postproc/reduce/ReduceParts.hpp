@@ -21,6 +21,9 @@ std::optional<TuningReport> reduce_tuning(const RunSummary& summary);
 /// What each rank used while it trained, over all samples; empty for runs of versions that took none.
 std::vector<RankResources> reduce_resources(const RunData& run);
 
+/// What each rank read and wrote, and what making batches took; empty for runs of versions that counted neither.
+std::vector<FilesReport> reduce_input_files(const RunData& run);
+
 /// \name Of the measured steps, of which there must be at least one
 /// @{
 /// Compares ranks: fills rank_reports (own times, stragglers) and rank_spread of `report`.
