@@ -212,7 +212,7 @@ void add_generate(CLI::App& app, Command& command) {
 void add_info(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "Build, versions, ranks, devices and topology");
-  info->add_flag("--selftest", arguments->selftest, "Also measure all-reduce and shard-read bandwidth");
+  info->add_flag("--selftest", arguments->selftest, "Also measure all-reduce, shard-read and file-system bandwidth");
   info->add_option("--deck", arguments->deck, "Deck whose model and shards the self-test uses");
   info->add_flag("--json", arguments->json, "Print JSON to standard output");
   info->callback([&command, arguments] {

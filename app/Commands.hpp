@@ -67,7 +67,7 @@ struct PlanArguments {
 struct InfoArguments {
   bool selftest = false;
   bool json = false;
-  std::string deck;  ///< selftest at this deck's model and shards; may be empty
+  std::string deck;  ///< selftest at this deck's model, shards and folder of outputs; may be empty
 };
 
 /// What an adapter is added to.

@@ -1,12 +1,15 @@
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "Checklist.hpp"
 #include "Commands.hpp"
+#include "FileSpeed.hpp"
 #include "SelfTest.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
+#include "base/RegularFile.hpp"
 #include "base/StandardOutput.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
@@ -71,14 +74,41 @@ Json describe_ranks(const Communicator& world, const Topology& topology, const D
   return ranks;
 }
 
+/// The folder that a run writes to, or the nearest above it that is there: its file system is the same.
+std::string nearest_folder(std::filesystem::path folder) {
+  while (!folder.empty() && !is_folder(folder.string()))
+    folder = folder.parent_path();
+  return folder.string();
+}
+
+Json describe(const FileSpeed& speed) {
+  Json json = {{"write_gb_per_s", speed.write}};
+  if (speed.read_cold) json["read_cold_gb_per_s"] = *speed.read_cold;
+  json["read_warm_gb_per_s"] = speed.read_warm;
+  return json;
+}
+
+/// Collective.
+Json describe_file_system(const std::string& folder, const Communicator& world) {
+  const FileSystemMeasure measure = measure_file_system(folder, world);
+  Json json = {{"folder", measure.folder},
+               {"bytes", measure.bytes},
+               {"plain", describe(measure.plain)},
+               {"hdf5_independent", describe(measure.independent)}};
+  if (measure.collective) json["hdf5_collective"] = describe(*measure.collective);
+  return json;
+}
+
 /// Collective.
 Json self_test(const InfoArguments& arguments, const Communicator& world, const DeviceChoice& device) {
   RunOptions options;
   std::optional<std::string> shards;
+  std::string folder;
   if (!arguments.deck.empty()) {
     const Deck deck = share_deck(world, arguments.deck, [&] { return load_run_deck(arguments.deck); });
     options = agreed(world, [&] { return read_run_options(deck); });
     shards = options.data.training_files().front();
+    folder = world.broadcast(nearest_folder(options.run.output));
   }
   const AllReduceMeasure reduce = measure_all_reduce(options, world, device);
   const ShardReadMeasure read = measure_shard_read(shards, world);
@@ -93,7 +123,8 @@ Json self_test(const InfoArguments& arguments, const Communicator& world, const 
             {"rows", read.num_rows},
             {"bytes", read.num_bytes},
             {"seconds", read.seconds},
-            {"gb_per_s", read.gb_per_s}}}};
+            {"gb_per_s", read.gb_per_s}}},
+          {"file_system", describe_file_system(folder, world)}};
 }
 
 std::string gpu_text(const Json& gpu) {
@@ -104,6 +135,27 @@ std::string gpu_text(const Json& gpu) {
                      gpu["name"].get<std::string>(), gpu["bus_id"].get<std::string>(), gpu["uuid"].get<std::string>(),
                      gpu["numa_node"].get<int>(), human_bytes(gpu["memory_bytes"].get<double>()),
                      peers.empty() ? " none" : peers);
+}
+
+std::string file_system_text(const Json& files) {
+  const auto rate = [](const Json& speed, const char* name) {
+    return speed.contains(name) ? significant(speed[name].get<double>(), 3) : "not measured";
+  };
+  std::string text = fmt::format("  files        {} in {}, GB/s over all ranks\n  {:<17}{:>9}{:>15}{:>11}\n",
+                                 human_bytes(files["bytes"].get<double>()), files["folder"].get<std::string>(), "",
+                                 "write", "read cold", "read warm");
+  bool stays_cached = false;
+  constexpr std::pair<const char*, const char*> kWays[] = {
+      {"plain", "plain files"}, {"hdf5_independent", "HDF5"}, {"hdf5_collective", "HDF5, collective"}};
+  for (const auto& [key, label] : kWays) {
+    if (!files.contains(key)) continue;
+    const Json& speed = files[key];
+    text += fmt::format("    {:<17}{:>7}{:>15}{:>11}\n", label, rate(speed, "write_gb_per_s"),
+                        rate(speed, "read_cold_gb_per_s"), rate(speed, "read_warm_gb_per_s"));
+    stays_cached = stays_cached || !speed.contains("read_cold_gb_per_s");
+  }
+  if (stays_cached) text += "    read cold: not measured where files stay in the page cache of the system\n";
+  return text;
 }
 
 std::string info_text(const Json& info) {
@@ -130,7 +182,7 @@ std::string info_text(const Json& info) {
   text += fmt::format("  shard read   {} rows, {} from {}: {} GB/s\n", grouped(read["rows"].get<std::int64_t>()),
                       human_bytes(read["bytes"].get<double>()), read["source"].get<std::string>(),
                       significant(read["gb_per_s"].get<double>(), 3));
-  return text;
+  return text + file_system_text(info["selftest"]["file_system"]);
 }
 
 }  // namespace

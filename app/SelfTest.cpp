@@ -1,17 +1,15 @@
 #include "SelfTest.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
 
 #include <ATen/ops/empty.h>
 
+#include "TestFolder.hpp"
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
 #include "data/shards/ImageShards.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "io/AtomicFile.hpp"
 #include "nn/vision/NetworkFactory.hpp"
 #include "prepare/sets/Prepare.hpp"
 
@@ -62,17 +60,11 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
 
 namespace {
 
-/// Shards in the working folder for as long as the object lives. Their folder is never committed: what a killed
-/// process left is removed by the next test.
+/// Shards in the working folder for as long as the object lives.
 class TemporaryShards {
  public:
-  explicit TemporaryShards(const Communicator& world) {
-    agreed(world, [&] {
-      if (world.is_root()) folder_ = std::make_unique<PendingFolder>("multicard-selftest");
-    });
-    // Relative: a pattern that names them must not hold what else the path of the working folder may hold.
-    const auto shards = [&] { return std::filesystem::path(folder_->path()).filename() / "shard"; };
-    prefix_ = world.broadcast(folder_ ? shards().string() : std::string());
+  // Relative: a pattern that names them must not hold what else the path of the working folder may hold.
+  explicit TemporaryShards(const Communicator& world) : folder_("", world), prefix_(folder_.path() + "/shard") {
     PrepareOptions options;
     options.format = ImageFormat::synthetic;
     options.size = kSyntheticSize;
@@ -85,7 +77,7 @@ class TemporaryShards {
   std::string pattern() const { return prefix_ + "-*.h5"; }
 
  private:
-  std::unique_ptr<PendingFolder> folder_;  ///< on rank 0
+  TestFolder folder_;
   std::string prefix_;
 };
 

@@ -26,14 +26,11 @@
 #include "data/loading/DevicePreprocessor.hpp"
 #include "data/loading/ImageLoader.hpp"
 #include "device/BatchUploader.hpp"
-#include "page_cache.hpp"
+#include "io/PageCache.hpp"
 
 namespace {
 
 using namespace multicard;
-using bench::cached_share;
-using bench::drop_from_page_cache;
-
 using Options = std::map<std::string, std::string>;
 
 Options options_of(int argc, char** argv) {
@@ -94,7 +91,9 @@ class Bench {
                               variant.cache == "ram" ? KeepRows::in_memory : KeepRows::no});
     const LoaderOptions loader = loader_options(variant, shards);
     const Sampler sampler({shards.info().num_rows, batch_ * world_.size(), 1, true, true});
-    if (world_.is_root()) drop_from_page_cache(shards.files());
+    if (world_.is_root())
+      for (const std::string& file : shards.files())
+        drop_from_page_cache(file);
     world_.barrier();
     for (const std::string& file : shards.files())
       left_in_cache_ = std::max(left_in_cache_, world_.is_root() ? cached_share(file) : 0);

@@ -16,10 +16,10 @@
 #include "comm/Topology.hpp"
 #include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "io/PageCache.hpp"
 #include "nn/language/LanguageFactory.hpp"
 #include "nn/language/LanguageNetwork.hpp"
 #include "options.hpp"
-#include "page_cache.hpp"
 #include "tasks/language/LanguageModel.hpp"
 
 namespace {
@@ -48,9 +48,11 @@ class Bench {
                           {"rank 0 reads and broadcasts", [&, dtype] { read_and_broadcast(dtype); }, {}, {}}};
     for (int repeat = 0; repeat < repeats; ++repeat)
       for (Way& way : ways) {
-        if (world_.is_root()) bench::drop_from_page_cache(files_);
+        if (world_.is_root())
+          for (const std::string& file : files_)
+            drop_from_page_cache(file);
         for (const std::string& file : files_)
-          left_ = std::max(left_, bench::cached_share(file));
+          left_ = std::max(left_, cached_share(file));
         way.cold.push_back(seconds_of(way.load));
         way.warm.push_back(seconds_of(way.load));
       }

@@ -37,4 +37,16 @@ struct CommunicationTotals {
   double seconds_skew = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// Reads or writes of one kind on one rank.
+struct FileTotals {
+  std::int64_t calls = 0, bytes = 0;
+  double seconds = 0;       ///< inside the library that reads and writes
+  double lock_seconds = 0;  ///< before that: until the other threads of the process had left it
+
+  /// 1e9 bytes a second while it reads or writes; unknown (NaN) where no time was measured.
+  double gb_per_s() const {
+    return seconds > 0 ? 1e-9 * static_cast<double>(bytes) / seconds : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
 }  // namespace multicard

@@ -1,6 +1,5 @@
 #include "io/AtomicFile.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -9,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/Error.hpp"
 #include "base/System.hpp"
@@ -17,6 +15,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/OwnFiles.hpp"
+#include "io/PageCache.hpp"
 
 namespace multicard {
 
@@ -38,17 +37,6 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw DataError(fmt::format("the folder {} cannot be created", folder.string()), error.message());
-}
-
-void bring_to_disk(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // fsync brings all that was written to the file to the disk, through whichever descriptor or process it was.
-  const bool done = descriptor >= 0 && fsync(descriptor) == 0;
-  const int number = errno;
-  if (descriptor >= 0) close(descriptor);
-  // Some file systems cannot sync a folder; the file is whole all the same.
-  if (!done && number != EINVAL && number != ENOTSUP)
-    throw DataError(fmt::format("{} cannot be synced to disk", path), system_error_text(number));
 }
 
 /// Whether the process that made `entry` under a name of temporary_path() may still be writing it.

@@ -10,8 +10,6 @@ namespace multicard {
 
 namespace {
 
-enum class Direction { read, write };
-
 // The types that multicard writes. HDF5 would convert others too, and say nothing of what is lost on the way.
 std::optional<ElementType> find_element_type(hid_t type) {
   const std::size_t bytes = H5Tget_size(type);
@@ -104,6 +102,14 @@ void run_pieces(const Request& request, const HyperslabPieces& pieces, std::uint
   if (error) throw Error(*error);
 }
 
+/// \param transfer how it is made in the end: a serial file knows independent transfers only
+void run_counted(const Request& request, Transfer transfer, const HyperslabPieces& pieces, std::uint64_t rounds,
+                 hid_t properties, const Hdf5Lock& lock) {
+  const TransferTimer timer(request.direction, transfer, lock);
+  run_pieces(request, pieces, rounds, properties);
+  timer.add(rounds, request.num_values * element_bytes(request.type));
+}
+
 void run(const Request& request, Transfer transfer) {
   Hdf5FileState& file = *request.dataset.file;
   const auto cut = [&] {
@@ -112,16 +118,18 @@ void run(const Request& request, Transfer transfer) {
   };
   if (transfer == Transfer::independent || !file.is_parallel()) {
     const HyperslabPieces pieces = cut();
-    return file.locked(request.verb(), [&] { run_pieces(request, pieces, pieces.size(), H5P_DEFAULT); });
+    return file.locked(request.verb(), [&](const Hdf5Lock& lock) {
+      run_counted(request, Transfer::independent, pieces, pieces.size(), H5P_DEFAULT, lock);
+    });
   }
   // A collective transfer is one call of all ranks. Blocks may be of different sizes, so all make as many calls as the
   // one with the most pieces; and a block that does not fit must show on all ranks before the first call.
   const HyperslabPieces pieces = agreed(file.communicator, cut);
   const std::uint64_t rounds = file.communicator.allreduce(pieces.size(), ReduceOp::max);
-  file.together(request.verb(), [&] {
+  file.together(request.verb(), [&](const Hdf5Lock& lock) {
     const Hdf5Id properties(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
     H5Pset_dxpl_mpio(properties, H5FD_MPIO_COLLECTIVE);
-    run_pieces(request, pieces, rounds, properties);
+    run_counted(request, Transfer::collective, pieces, rounds, properties, lock);
   });
 }
 

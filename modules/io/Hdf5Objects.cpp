@@ -158,15 +158,17 @@ Hdf5Dataset Hdf5File::open_dataset(const std::string& dataset) const {
 void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
   const std::size_t bytes = packed_bytes(texts);
   state_->reserve_more(texts.size() * bytes);
-  state_->together("writing", [&] {
+  state_->together("writing", [&](const Hdf5Lock& lock) {
     const Hdf5Operation operation = state_->operation("writing", dataset);
     const std::string packed = pack_texts(texts, bytes, operation);
     const Hdf5Id type = text_type(bytes);
     const Hdf5Id properties = timeless(H5P_DATASET_CREATE);
     const Hdf5Id made(new_dataset(*state_, dataset, type, {texts.size()}, properties), H5Dclose);
     // Making the dataset is collective, writing its few bytes is not.
-    if (is_writer() && !texts.empty())
-      checked(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), operation);
+    if (!is_writer() || texts.empty()) return;
+    const TransferTimer timer(Direction::write, Transfer::independent, lock);
+    checked(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), operation);
+    timer.add(1, packed.size());
   });
 }
 
@@ -175,12 +177,14 @@ std::vector<std::string> Hdf5File::read_texts(const std::string& dataset) const 
   if (opened.type() != ElementType::text)
     throw DataError(fmt::format("{}: reading {} failed", path(), dataset),
                     fmt::format("it holds {}, text is expected", name_of(opened.type())));
-  return state_->locked("reading", [&] {
+  return state_->locked("reading", [&](const Hdf5Lock& lock) {
     check_memory(*opened.state_);
     const hid_t id = opened.state_->id;
     const Hdf5Id type(H5Dget_type(id), H5Tclose);
     std::string packed(opened.num_elements() * H5Tget_size(type), '\0');
+    const TransferTimer timer(Direction::read, Transfer::independent, lock);
     checked(H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), state_->operation("reading", dataset));
+    timer.add(1, packed.size());
     return unpack_texts(packed, type);
   });
 }

@@ -1,13 +1,16 @@
 #pragma once
 /// \file The inside of Hdf5File and Hdf5Dataset; for modules/io only.
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <hdf5.h>
 
+#include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/Hdf5.hpp"
@@ -22,9 +25,28 @@ inline constexpr std::uint64_t kAlignment = 1 << 20;
 class Hdf5Lock {
  public:
   Hdf5Lock();
+  /// How long another thread held it.
+  std::chrono::nanoseconds waited() const { return waited_; }
 
  private:
   std::unique_lock<std::recursive_mutex> lock_;
+  std::chrono::nanoseconds waited_{0};
+};
+
+enum class Direction { read, write };
+
+/// A transfer of elements, which begins under the lock and is counted (io/Hdf5Totals.hpp) when it has succeeded.
+class TransferTimer {
+ public:
+  TransferTimer(Direction direction, Transfer transfer, const Hdf5Lock& lock)
+      : direction_(direction), transfer_(transfer), lock_(lock) {}
+  void add(std::uint64_t calls, std::uint64_t bytes) const;
+
+ private:
+  Direction direction_;
+  Transfer transfer_;
+  const Hdf5Lock& lock_;
+  TimePoint start_ = SteadyClock::now();
 };
 
 /// What is being done, for messages: "FILE: VERB OBJECT failed".
@@ -80,13 +102,16 @@ struct Hdf5FileState {
   void require_open() const;
   Hdf5Operation operation(const char* verb, const std::string& object) const { return {path, verb, object}; }
 
-  /// Runs `body` under the lock and under the watchdog's eyes.
+  /// Runs `body` under the lock, which it may take as an argument, and under the watchdog's eyes.
   template <class Body>
   auto locked(const char* verb, Body&& body) const {
     require_open();
     const Watchdog::Guard guard(communicator.watchdog(), verb, kDiskTimeoutS);
     const Hdf5Lock lock;
-    return body();
+    if constexpr (std::is_invocable_v<Body&, const Hdf5Lock&>)
+      return body(lock);
+    else
+      return body();
   }
   /// The same; an error of one rank is thrown on all ranks of the file. Ranks that are done wait as patiently for those
   /// whose disk is busy.

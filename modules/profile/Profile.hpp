@@ -142,6 +142,12 @@ struct ExchangeRow {
   CommunicationTotals totals;
 };
 
+/// Reads or writes of HDF5 files of one kind during a window, as /runs/<run>/io/hdf5 counts them.
+struct FileRow {
+  std::string name;
+  FileTotals totals;
+};
+
 /// What one rank's profile says.
 struct Profile {
   std::int64_t rank = 0;
@@ -155,6 +161,7 @@ struct Profile {
   std::vector<BlockRow> blocks;
   std::vector<ThreadRow> threads;
   std::vector<ExchangeRow> exchanges;
+  std::vector<FileRow> files;
   std::vector<GpuTime> gpus;
   std::vector<StreamRow> streams;
   LaunchDelays delays;

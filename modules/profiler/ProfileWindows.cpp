@@ -93,6 +93,7 @@ void ProfileWindows::open(std::int64_t step, const Totals& totals) {
   if (options_.memory) memory_ = std::make_unique<MemoryLog>(log_);
   first_step_ = step;
   totals_ = totals;
+  files_ = hdf5_totals();
 }
 
 void ProfileWindows::fail(const std::string& message) {
@@ -131,6 +132,8 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   profile.window_ns = window_ns;
   profile.threads = thread_rows(threads_, threads, window_ns);
   profile.exchanges = exchange_rows(totals, totals_);
+  for (const auto& [kind, files] : hdf5_totals_since(files_))
+    profile.files.push_back({kind, files});
   for (const auto& [path, table] : tables_of_profile(profile))
     add_part(tables_[path], table);
   if (options_.trace) keep_timeline(std::move(recorded), threads);

@@ -11,6 +11,7 @@
 #include <c10/core/Device.h>
 
 #include "base/Clock.hpp"
+#include "io/Hdf5Totals.hpp"
 #include "profiler/KinetoSession.hpp"
 #include "profiler/MemoryLog.hpp"
 #include "profiler/PhaseLog.hpp"
@@ -68,6 +69,7 @@ class ProfileWindows {
   std::int64_t first_step_ = 0;             ///< of the open window, as all below
   TimePoint opened_{};
   Totals totals_;
+  TotalsByKind files_;
   std::map<std::int64_t, ThreadTimes> threads_;
   std::map<std::string, RankTable> tables_;
   std::optional<RecordedTimeline> timeline_;

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "profile/Profile.hpp"
+#include "results/RankRecord.hpp"
 
 namespace multicard {
 
@@ -87,6 +88,11 @@ void describe(Visit& visit, Is<ExchangeRow> auto& row) {
   visit.total("seconds_total", row.totals.seconds_total);
   visit.total("seconds_exposed", row.totals.seconds_exposed);
   visit.total("seconds_skew", row.totals.seconds_skew);
+}
+template <class Visit>
+void describe(Visit& visit, Is<FileRow> auto& row) {
+  visit.key("name", row.name);
+  for_each_column<FileTotals>([&](const auto& column) { visit.total(column.name, row.totals.*column.place); });
 }
 template <class Visit>
 void describe(Visit& visit, Is<GpuTime> auto& row) {

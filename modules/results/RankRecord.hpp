@@ -26,6 +26,12 @@ constexpr auto columns_of(const CommunicationTotals* /*row*/) {
                     column("seconds_skew", &Row::seconds_skew, Since::later));
 }
 
+constexpr auto columns_of(const FileTotals* /*row*/) {
+  using Row = FileTotals;
+  return std::tuple(column("count", &Row::calls), column("bytes", &Row::bytes), column("seconds", &Row::seconds),
+                    column("lock_seconds", &Row::lock_seconds));
+}
+
 /// A table of one rank whose rows have names: what it counted of each kernel, or of each operator in each phase.
 struct RankTable {
   using Key = std::vector<std::string>;

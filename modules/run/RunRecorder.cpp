@@ -30,6 +30,16 @@ RankTable stages_of(const LoadingTimes& times) {
   return table;
 }
 
+RankTable hdf5_of(const TotalsByKind& by_kind) {
+  RankTable table;
+  for_each_column<FileTotals>([&](const auto& column) {
+    table.rules[column.name] = Merge::total;
+    for (const auto& [kind, totals] : by_kind)
+      table.rows[{kind}][column.name] = static_cast<double>(totals.*column.place);
+  });
+  return table;
+}
+
 }  // namespace
 
 void RunRecorder::resume(std::int64_t first_step, const std::optional<History>& before) {
@@ -90,6 +100,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;
   record.tables["input/stages"] = stages_of(setup_.data().loading_times());
+  record.tables["io/hdf5"] = hdf5_of(hdf5_totals_since(setup_.files_before));
   if (resources_) record.resources = resources_->sample_and_copy();
   add_rates();
 }

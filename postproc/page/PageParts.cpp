@@ -181,7 +181,7 @@ std::string step_html(const Collection& collection, const PageFigures& figures) 
     const Study& study = collection.studies[i];
     return table(phases_table(study)) +
            figures_of(study.sources, figures.of_studies[i], Section::phases, Topics::unnamed) +
-           communication_html(study) + transfers_html(study) + resources_html(study);
+           communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study);
   });
 }
 

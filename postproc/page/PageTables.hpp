@@ -31,6 +31,9 @@ std::string options_html(const Study& study);
 /// What ranks used of their machines and GPUs while they trained; empty where it was not recorded.
 std::string resources_html(const Study& study);
 
+/// What making batches took, and what each rank read and wrote; empty where it was not recorded.
+std::string input_files_html(const Study& study);
+
 /// Peaks and the parts of the model's memory; a sentence where none was recorded.
 std::string memory_html(const Study& study);
 

@@ -192,6 +192,7 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   report.tuning = reduce_tuning(run.summary);
   report.profiles = read_profiles(run.summary.tables);
   report.resources = reduce_resources(run);
+  report.files = reduce_input_files(run);
   const Steps measured = measured_steps(run, presence);
   report.least_ranks = fewest_ranks(run, report.ranks);
   if (presence == Presence::any_ranks) report.fewest_ranks = report.least_ranks;

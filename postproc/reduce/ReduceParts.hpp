@@ -18,6 +18,9 @@ std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary);
 /// answers were recorded.
 std::optional<TuningReport> reduce_tuning(const RunSummary& summary);
 
+/// What each rank read and wrote, and what making batches took; empty for runs of versions that counted neither.
+std::vector<FilesReport> reduce_input_files(const RunData& run);
+
 /// Means of the token counts over the measured steps, at least one; nothing for a run that does not count tokens.
 std::optional<TextReport> reduce_text(const RunData& run, const std::vector<std::size_t>& measured);
 

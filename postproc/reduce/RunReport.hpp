@@ -20,6 +20,18 @@ namespace multicard::post {
 
 inline constexpr std::size_t kNumPhases = kPhaseNames.size();
 
+/// What one rank read, wrote or prepared of one kind (`input/stages` and `io/hdf5` of the results file). Numbers that
+/// were not recorded are unknown.
+struct FilesReport {
+  std::string kind;  ///< e.g. "input read", "HDF5 write collective"
+  int rank = 0;
+  double calls = kNone, bytes = kNone, seconds = kNone;
+  double lock_seconds = kNone;  ///< HDF5: before the transfer, until no other thread was in the library
+
+  /// Unknown where there are no bytes or no time.
+  double gb_per_s() const { return bytes > 0 && seconds > 0 ? 1e-9 * bytes / seconds : kNone; }
+};
+
 /// Communication of all ranks together.
 struct CommunicationReport {
   std::int64_t calls = 0;          ///< of one rank
@@ -152,6 +164,7 @@ struct RunReport : Measured {
   std::vector<Profile> profiles;         ///< of the ranks that recorded one
   std::vector<RankResources> resources;  ///< by rank; empty where none was recorded
   Findings findings;                     ///< what slows it down and what to try, by findings_of()
+  std::vector<FilesReport> files;        ///< input before HDF5, then by rank; empty where none was recorded
   bool is_quick = false;                 ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }

@@ -188,6 +188,17 @@ TableColumns<ExchangeRow> exchange_columns() {
   return columns;
 }
 
+TableColumns<FileRow> file_columns() {
+  TableColumns<FileRow> columns("name", "kind", &FileRow::name);
+  columns.count("calls", "calls", [](const FileRow& row) { return row.totals.calls; })
+      .bytes("bytes", "bytes", [](const FileRow& row) { return row.totals.bytes; })
+      .time("total", "time", [](const FileRow& row) { return row.totals.seconds * 1e9; })
+      .number(
+          "gigabytes_per_s", "GB/s", [](const FileRow& row) { return row.totals.gb_per_s(); }, Format::three_digits)
+      .time("lock", "waiting for the lock", [](const FileRow& row) { return row.totals.lock_seconds * 1e9; });
+  return columns;
+}
+
 TableColumns<StreamRow> stream_columns() {
   TableColumns<StreamRow> columns;
   columns.count("device", "GPU", &StreamRow::device)
@@ -230,6 +241,7 @@ std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, s
       table(most, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
       table(most, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
       table(all, "exchanges", "Collectives that the program started", exchange_columns(), &Profile::exchanges),
+      table(all, "io", "Reads and writes of HDF5 files", file_columns(), &Profile::files),
       table(all, "threads", "Threads of the program", thread_columns(), &Profile::threads),
       table(all, "streams", "Streams", stream_columns(), &Profile::streams),
       table(all, "delays", "Delays of kernels after their launch", named_columns("delay", "delay"), delays_of),

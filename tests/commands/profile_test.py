@@ -51,6 +51,10 @@ class Profile(CommandTest):
         self.assertEqual(exchanges["0"]["calls"], exchanges["1"]["calls"])
         self.assertGreaterEqual(int(exchanges["0"]["calls"]), 4)
         self.assertGreater(int(self.table("threads")[0]["running_ns"]), 0)
+        for row in self.table("io"):
+            self.assertEqual(row["name"].split("_")[0], "read", row)
+            self.assertLessEqual(int(row["calls"]), 4, "of rows for two steps and two batches ahead")
+            self.assertGreater(int(row["bytes"]), 0)
 
     def test_the_terminal_page_and_json(self):
         self.prepare()

@@ -53,6 +53,7 @@ class Run:
         self.seconds = {key: float(np.nanmax(values[:], axis=0).sum())
                         for key, values in group.get("epochs", {}).items() if values.shape[1]}
         self._read_totals(group)
+        self.files = self._read_files(group)
         self.measured, self.rate, self.step, self.findings = np.array([], int), Estimate(), Estimate(), {}
         self.unit = "images" if self.attributes["task"] == "image" else "rows"
         if self.num_steps:
@@ -74,6 +75,17 @@ class Run:
                 "bus": float(columns["bus_bytes"][:].max()), "total": float(columns["seconds_total"][:].mean()),
                 "exposed": float(columns["seconds_exposed"][:].mean()),
                 "skew": mean_of_known(columns["seconds_skew"][:])}
+
+    @staticmethod
+    def _read_files(group):
+        """(kind, rank) -> what was counted of it."""
+        files = {}
+        for path, prefix in (("input/stages", "input "), ("io/hdf5", "HDF5 ")):
+            for i, name in enumerate(group[path + "/name"] if path in group else []):
+                one = {key: float(group[path][key][i]) if key in group[path] else math.nan
+                       for key in ("count", "bytes", "seconds", "lock_seconds")}
+                files[prefix + plain(name).replace("_", " "), int(group[path]["rank"][i])] = one
+        return files
 
     def _read_steps(self, group, steps):
         skip, first = int(group["steps"].attrs["skip_steps"]), int(group["steps"].attrs["first_step"])

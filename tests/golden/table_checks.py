@@ -21,6 +21,7 @@ class TableChecks:
         self.check_table(report, "phases", studies, labels, self.measured_of, self.phase_columns)
         self.check_table(report, "memory", studies, labels, self.measured_of, self.memory_columns)
         self.check_table(report, "communication", studies, labels, self.kinds_of, self.communication_columns)
+        self.check_table(report, "input_files", studies, labels, self.files_of, self.file_columns)
         self.check_table(report, "runs", studies, labels, lambda study: study.runs, self.run_columns)
         self.check_table(report, "data_sets", studies, labels, self.measured_of, self.data_set_columns, True)
         self.check_options_table(report, studies)
@@ -39,7 +40,7 @@ class TableChecks:
                 self.check_row(name, row, columns_of(study, thing, head))
 
     def thing_of(self, row, expected, labels):
-        """The cell, run or (cell, kind of collective) of a row."""
+        """The cell, run, (cell, kind of collective) or (cell, kind of reads and writes, rank) of a row."""
         if "run" in row:
             return next(run for run in expected if run.name == row["run"][0])
         settings, ranks = labels[row[next(iter(row))][0]], row["ranks"][1]
@@ -47,6 +48,8 @@ class TableChecks:
                  and (one[0] if isinstance(one, tuple) else one).ranks == ranks]
         if "kind" in row:
             found = [one for one in found if one[1] == row["kind"][0]]
+        if "rank" in row:
+            found = [one for one in found if one[2] == row["rank"][1]]
         self.assertEqual(len(found), 1, row)
         return found[0]
 
@@ -73,6 +76,10 @@ class TableChecks:
     @staticmethod
     def kinds_of(study):
         return [(cell, kind) for cell in study.cells if cell.measured for kind in cell.middle.communication]
+
+    @staticmethod
+    def files_of(study):
+        return [(cell, kind, rank) for cell in study.cells if cell.measured for kind, rank in cell.middle.files]
 
     @staticmethod
     def cell_columns(study, cell, head):
@@ -107,6 +114,14 @@ class TableChecks:
                 "on the bus": [totals["bus"]], "total, s": [total], "exposed, s": [exposed],
                 "waiting for ranks, s": [totals["skew"]],
                 "overlapped": [max(0.0, 1 - exposed / total) if total > 0 else math.nan]}
+
+    @staticmethod
+    def file_columns(_, thing, __):
+        cell, kind, rank = thing
+        files = cell.middle.files[kind, rank]
+        return {"ranks": [cell.ranks], "rank": [rank], "calls": [files["count"]], "bytes": [files["bytes"]],
+                "total, s": [files["seconds"]], "waiting for the lock, s": [files["lock_seconds"]],
+                "GB/s": [files["bytes"] / files["seconds"] / 1e9 if files["bytes"] and files["seconds"] else math.nan]}
 
     @staticmethod
     def run_columns(study, run, _):

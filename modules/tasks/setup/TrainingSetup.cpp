@@ -84,6 +84,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   const RunContext::Current current(context);
   const at::Device own = device().device;
   reset_peaks(own);
+  files_before = hdf5_totals();
   collectives = reused.collectives ? std::move(reused.collectives)
                                    : make_collectives(options.parallel.backend, communicator, own);
   communication_before = collectives->totals();

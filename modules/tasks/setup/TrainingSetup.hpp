@@ -9,6 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "io/Hdf5Totals.hpp"
 #include "kernels/StatisticsReducer.hpp"
 #include "tasks/interface/Task.hpp"
 #include "tasks/options/RunOptions.hpp"
@@ -70,6 +71,7 @@ struct TrainingSetup {
   RunContext context;
   std::shared_ptr<TensorCollectives> collectives;
   std::map<std::string, CommunicationTotals> communication_before;  ///< of collectives that are used again
+  TotalsByKind files_before;                                        ///< what the process had read and written
   std::unique_ptr<StatisticsReducer> statistics;                    ///< null: batch norm is not synchronised
   std::unique_ptr<Task> task;
   std::int64_t global_batch, num_steps;

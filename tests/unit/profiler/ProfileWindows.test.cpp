@@ -10,9 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "device/StepClock.hpp"
+#include "io/Hdf5.hpp"
 #include "profiler/BlockScope.hpp"
 #include "profiler/WorkScope.hpp"
 #include "results/ProfileTables.hpp"
+#include "support/test_world.hpp"
 
 namespace multicard {
 namespace {
@@ -120,6 +122,24 @@ TEST(ProfileWindows, RecordTheOperatorsOfTheirSteps) {
   ASSERT_EQ(profile.exchanges.size(), 1u);
   EXPECT_EQ(profile.exchanges[0].totals.calls, 6);
   EXPECT_FALSE(profile.threads.empty());
+}
+
+TEST(ProfileWindows, CountReadsAndWritesWhileTheyAreOpen) {
+  const test::ScratchFolder scratch;
+  const auto write = [&](std::size_t count) {
+    Hdf5File::create(scratch / "x.h5").write_values("/x", std::vector<float>(count));
+  };
+  Steps steps(options_of(1, 2));
+  write(100);
+  steps.run(2);
+  write(10);
+  steps.run(2);
+  write(100);
+  const std::vector<FileRow> files = steps.profile().files;
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].name, "write_independent");
+  EXPECT_EQ(files[0].totals.calls, 1);
+  EXPECT_EQ(files[0].totals.bytes, 40);
 }
 
 TEST(ProfileWindows, DivideForwardAndBackwardByBlocks) {

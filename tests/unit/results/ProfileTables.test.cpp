@@ -25,6 +25,7 @@ Profile example(std::int64_t scale) {
   profile.blocks = {{"layers.0", "backward", times({7 * scale}), {7 * scale, 0, 0, 0}}};
   profile.threads = {{"multicard", 2, 2000 * scale, 900 * scale, 100 * scale}};
   profile.exchanges = {{"all_reduce", {4, 1024, 1024.0, 0.5, 0.25}}};
+  profile.files = {{"read_independent", {3, 4096, 0.25, 0.5}}};
   profile.gpus = {{.device = 1, .span = 200 * scale, .busy = 150 * scale, .compute = 60 * scale}};
   profile.streams = {{.device = 1, .stream = 7, .count = 3, .span = 200 * scale, .gaps = times({5, 5})}};
   profile.delays.from_start = profile.delays.from_end = profile.delays.queue = times({9 * scale});
@@ -62,6 +63,9 @@ TEST(ProfileTables, AreReadAsTheyWereWritten) {
   EXPECT_EQ(after.blocks[0].pass, "backward");
   EXPECT_EQ(after.threads[0].idle_ns(), 1000);
   EXPECT_EQ(after.exchanges[0].totals.payload_bytes, 1024);
+  EXPECT_EQ(after.files[0].name, "read_independent");
+  EXPECT_EQ(after.files[0].totals.bytes, 4096);
+  EXPECT_DOUBLE_EQ(after.files[0].totals.lock_seconds, 0.5);
   EXPECT_EQ(after.gpus[0].device, 1);
   EXPECT_EQ(after.gpus[0].idle(), 50);
   EXPECT_EQ(after.streams[0].stream, 7);
@@ -84,6 +88,8 @@ TEST(ProfileTables, OfSeveralWindowsAddUp) {
   EXPECT_EQ(whole.calls[0].time.total, 120);
   EXPECT_EQ(whole.calls[0].time.max, 60);
   EXPECT_DOUBLE_EQ(whole.calls[0].time.p95, 3 * 19.5);
+  EXPECT_EQ(whole.files[0].totals.calls, 6);
+  EXPECT_DOUBLE_EQ(whole.files[0].totals.seconds, 0.5);
   EXPECT_EQ(whole.threads[0].count, 2);
   EXPECT_EQ(whole.threads[0].window_ns, 8000);
   EXPECT_EQ(whole.delays.unmatched, 4);
