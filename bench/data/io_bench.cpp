@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/Clock.hpp"
@@ -130,7 +131,7 @@ class Bench {
 
   void row(const std::string& what, std::vector<double> rates, const std::string& ceiling) const {
     if (!world_.is_root()) return;
-    const double rate = median(rates), plain = std::stod(options_.at(ceiling));
+    const double rate = median(std::move(rates)), plain = std::stod(options_.at(ceiling));
     std::printf("| %s | %s | %s |\n", what.c_str(), significant(rate, 3).c_str(),
                 plain > 0 ? significant(rate / plain, 2).c_str() : "–");
   }

@@ -23,7 +23,7 @@ constexpr std::uint64_t kValues = 1000;
 
 /// A file of this rank alone, with kValues floats.
 std::string make_own(const ScratchFolder& scratch) {
-  const std::string path = scratch / (std::to_string(world().rank()) + ".h5");
+  std::string path = scratch / (std::to_string(world().rank()) + ".h5");
   Hdf5File file = Hdf5File::create(path);
   file.write_values("/x", std::vector<float>(kValues, 1));
   file.close();
@@ -87,6 +87,7 @@ TEST(Hdf5Totals, AddUpOverThreads) {
 
   const TotalsByKind totals = totals_of([&] {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&file] {
         for (int read = 0; read < kReads; ++read)
