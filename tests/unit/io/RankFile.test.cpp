@@ -51,8 +51,8 @@ TEST(RankFile, FailsOnAllRanksAndLeavesNothing) {
   if (world().is_root()) std::ofstream(scratch / "taken") << "no folder";
   world().barrier();
 
-  EXPECT_THROW(write_in_rank_order((scratch / "taken") + "/file", world(), "part"), DataError);
-  EXPECT_THROW(write_in_rank_order("/proc/file", world(), "part"), DataError);
+  EXPECT_THROW(write_in_rank_order((scratch / "taken") + "/file", world(), "part"), Error);
+  EXPECT_THROW(write_in_rank_order("/proc/file", world(), "part"), Error);
 }
 
 TEST(RankFile, OfOneRankWithoutMpi) {
