@@ -68,9 +68,11 @@ class Profiles(FakeGpuTest):
         # Under its public name, although CUDA 13 has another for it.
         self.assertGreater(found["cudaLaunchKernel"], 0)
         self.assertNotIn("INVALID", found)
-        for name in ("cudaStreamSynchronize", "cudaMemcpyAsync", "cudaStreamWaitEvent", "cudaEventSynchronize",
-                     "cudaEventDestroy"):
+        for name in ("cudaStreamSynchronize", "cudaMemcpyAsync", "cudaStreamWaitEvent", "cudaEventSynchronize"):
             self.assertEqual(found.get(name, 0), counts.number("call", name), name)
+        # CUPTI leaves these out: the program's own count. The fake device also counts those between two steps, where
+        # collectives that are over give their events back.
+        self.assertGreater(found["cudaEventDestroy"], 0)
 
     def check_copies(self, rank, counts):
         found = {row["direction"]: row for row in self.of_rank("copies", rank)}
@@ -115,8 +117,8 @@ class Profiles(FakeGpuTest):
         self.assertEqual(len(re.findall(r"[\d.]+.%</td>", shares)), 4 * 7)
         self.assertIn("cudaLaunchKernel", page.split('data-table="profile-calls"')[1].split("</table>")[0])
         self.assertIn("conv", page.split('data-table="profile-kernels"')[1].split("</table>")[0])
-        for heading in ("Calls of CUDA", "A median step"):
-            self.assertIn(heading, page)
+        for figure in ("calls", "median_step"):
+            self.assertIn('<figure id="%s">' % figure, page)
 
     def test_another_profiler_is_named_and_the_run_goes_on(self):
         err = self.profile(1, self.image, profiled=1)
