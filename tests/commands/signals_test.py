@@ -200,7 +200,8 @@ class EndedBySignal(TuningCase):
         time.sleep(0.3)
         began = time.time()
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        process.wait(timeout=60)  # communicate() would also end its input, and it could end by that
+        _, err = process.communicate()
         self.assertEqual(process.returncode, 128 + number, err)
         self.assertIn("ended by " + name, err)
         self.assertLess(time.time() - began, 5)  # a second where the machine is free
