@@ -82,6 +82,7 @@ void add_call_figures(const Study& study, const std::vector<CellProfile>& profil
         profiles.begin() + static_cast<std::ptrdiff_t>(first),
         profiles.begin() + static_cast<std::ptrdiff_t>(std::min(first + kMostBars, profiles.size())));
     std::vector<const Cell*> cells;
+    cells.reserve(part.size());
     for (const CellProfile& of : part)
       cells.push_back(of.cell);
     BarChart chart;

@@ -1,5 +1,6 @@
 #include "findings/RunRules.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -177,8 +178,8 @@ TEST(RunRules, SharesFromATenthOnAreNoticed) {
       {"input_bound ", [](RunFacts& facts, double share) { facts.data_wait = share; }},
       {"exposed_communication ", [](RunFacts& facts, double share) { facts.exposed = share; }}};
   for (const auto& [id, set] : rules) {
-    EXPECT_EQ(ids_of([&](RunFacts& facts) { set(facts, 0.0999); }), "") << id;
-    EXPECT_EQ(ids_of([&](RunFacts& facts) { set(facts, 0.1001); }), id);
+    EXPECT_EQ(ids_of([&set = set](RunFacts& facts) { set(facts, 0.0999); }), "") << id;
+    EXPECT_EQ(ids_of([&set = set](RunFacts& facts) { set(facts, 0.1001); }), id);
   }
 }
 
