@@ -255,12 +255,15 @@ MPI_Comm native(const Communicator& communicator) {
   return initialized ? MPI_COMM_SELF : MPI_COMM_NULL;
 }
 
-void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
+std::string mpi_error_text(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw CommunicationError(fmt::format("{} failed", call), std::string(text, static_cast<std::size_t>(length)));
+  return {text, static_cast<std::size_t>(length)};
+}
+
+void check_mpi(int code, const char* call) {
+  if (code != MPI_SUCCESS) throw CommunicationError(fmt::format("{} failed", call), mpi_error_text(code));
 }
 
 }  // namespace multicard

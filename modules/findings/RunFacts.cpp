@@ -119,7 +119,7 @@ double gpu_gaps(const RunData& run, const std::vector<RankResources>& resources,
   return idle.empty() ? kNone : mean(idle) - data_wait;
 }
 
-/// After the first update that was not skipped: before it the loss scale is being found, which is no loss.
+/// After the first update that was not skipped: the skips before it are how the loss scale is found.
 void count_updates(const RunSummary& summary, RunFacts& facts) {
   const auto metric = summary.metrics.find("skipped");
   if (metric == summary.metrics.end()) return;

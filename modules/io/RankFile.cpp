@@ -19,11 +19,9 @@ namespace multicard {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& path, int code) {
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw DataError(fmt::format("{} cannot be written", path), std::string(text, static_cast<std::size_t>(length)));
+/// \throws DataError unless `code` is MPI_SUCCESS
+void check_written(int code, const std::string& path) {
+  if (code != MPI_SUCCESS) throw DataError(fmt::format("{} cannot be written", path), mpi_error_text(code));
 }
 
 /// An MPI file that all ranks have open. Errors of its calls are returned (the default of MPI for files).
@@ -33,9 +31,9 @@ class MpiFile {
   MpiFile(const std::string& path, const Communicator& communicator) : path_(path), communicator_(communicator) {
     agreed(communicator_, [&] {
       const CreationGuard guard;
-      const int code =
-          MPI_File_open(native(communicator_), path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file_);
-      if (code != MPI_SUCCESS) fail(path_, code);
+      check_written(
+          MPI_File_open(native(communicator_), path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file_),
+          path_);
     });
   }
   /// Collective too: errors are agreed on, so that all ranks come here.
@@ -52,9 +50,9 @@ class MpiFile {
       const auto from = std::min(static_cast<std::size_t>(begin), bytes.size());
       const auto count = static_cast<int>(std::min(kMaxTransferBytes, bytes.size() - from));
       agreed(communicator_, [&] {
-        const int code = MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from,
-                                               count, MPI_BYTE, MPI_STATUS_IGNORE);
-        if (code != MPI_SUCCESS) fail(path_, code);
+        check_written(MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from, count,
+                                            MPI_BYTE, MPI_STATUS_IGNORE),
+                      path_);
       });
     }
   }

@@ -92,7 +92,7 @@ TraceFile::TraceFile(const Communicator& communicator, std::string folder, std::
       opened_{wall_clock_ns(), SteadyClock::now()},
       comparison_(communicator, wall_clock_ns) {}
 
-void TraceFile::write(const std::optional<RecordedTimeline>& recorded) const {
+void TraceFile::write(const std::optional<RecordedTimeline>& recorded) {
   check_clock();
   const CommonClock clock = comparison_.finish();
   try {

@@ -20,7 +20,7 @@ class TraceFile {
 
   /// Collective. When it has closed: compares them again, and writes what all ranks have recorded. \param recorded
   /// absent on a rank without a window
-  void write(const std::optional<RecordedTimeline>& recorded) const;
+  void write(const std::optional<RecordedTimeline>& recorded);
 
  private:
   struct Moments {
@@ -35,7 +35,7 @@ class TraceFile {
   std::string folder_;
   std::int64_t first_step_;
   Moments opened_;
-  mutable ClockComparison comparison_;
+  ClockComparison comparison_;
 };
 
 /// Removes the time lines of an earlier run in the folder.

@@ -1,6 +1,7 @@
 #include "profile/timeline/TimelineTracks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -20,29 +21,9 @@ std::string escaped(const std::string& name) {
   return json_text(nlohmann::json(name));
 }
 
-const char* category_of(WorkKind kind) {
-  switch (kind) {
-    case WorkKind::collective:
-      return "collective";
-    case WorkKind::input:
-      return "input";
-    case WorkKind::checkpoint:
-      return "checkpoint";
-  }
-  return "";
-}
-
-const char* category_of(GpuWork work) {
-  switch (work) {
-    case GpuWork::kernel:
-      return "kernel";
-    case GpuWork::copy:
-      return "gpu_memcpy";
-    case GpuWork::set:
-      return "gpu_memset";
-  }
-  return "";
-}
+/// In the order of WorkKind, and of GpuWork.
+constexpr std::array<const char*, 3> kWorkCategories{"collective", "input", "checkpoint"};
+constexpr std::array<const char*, 3> kGpuCategories{"kernel", "gpu_memcpy", "gpu_memset"};
 
 TrackEvent event_of(const Span& span, std::int32_t name, const char* category) {
   TrackEvent event;
@@ -110,7 +91,8 @@ std::map<std::int64_t, Track> work_tracks(const Timeline& timeline, EscapedNames
   std::map<std::int64_t, Track> by_thread;
   for (const WorkRange& work : timeline.work) {
     Track& track = by_thread[work.thread];
-    TrackEvent& event = track.events.emplace_back(event_of(work, names.id(work.name), category_of(work.kind)));
+    TrackEvent& event = track.events.emplace_back(
+        event_of(work, names.id(work.name), kWorkCategories[static_cast<std::size_t>(work.kind)]));
     event.bytes = work.bytes;
     event.waited_ns = work.waited_ns;
     if (work.kind == WorkKind::collective) event.collective = collective_key(work.name, work.sequence);
@@ -133,8 +115,8 @@ std::vector<Track> gpu_tracks(const Trace& trace) {
     in_order.push_back(&event);
   std::ranges::stable_sort(in_order, {}, [](const GpuEvent* event) { return event->begin; });
   for (const GpuEvent* work : in_order) {
-    TrackEvent& event =
-        by_stream[work->stream].events.emplace_back(event_of(*work, work->name, category_of(work->work)));
+    TrackEvent& event = by_stream[work->stream].events.emplace_back(
+        event_of(*work, work->name, kGpuCategories[static_cast<std::size_t>(work->work)]));
     event.bytes = work->bytes;
     if (!is_communication(trace, *work)) continue;
     // All ranks run the same collectives of a kind in the same order, and a window begins between steps.
