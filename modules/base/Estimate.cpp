@@ -21,6 +21,9 @@ double log_binomial(double n, double i) {
 
 /// The largest k with 1 - 2 P(Bin(n, 1/2) <= k - 1) >= 0.95, 0 when there is none.
 std::size_t interval_rank(std::size_t n) {
+  // Thousands of ranks have as many steps each.
+  thread_local std::size_t last_n = 0, last_k = 0;
+  if (n == last_n) return last_k;
   double tail = 0;
   // The interval from the k-th smallest to the k-th largest misses the median when fewer than k values lie on one side
   // of it. How many do is binomial with 1/2 for any continuous distribution, so each side fails with P(Bin <= k - 1).
@@ -30,7 +33,15 @@ std::size_t interval_rank(std::size_t n) {
     if (1 - 2 * tail < kConfidence) break;
     ++k;
   }
+  last_n = n;
+  last_k = k;
   return k;
+}
+
+std::optional<Interval> sorted_median_interval(const std::vector<double>& values) {
+  const std::size_t k = interval_rank(values.size());
+  if (k == 0) return std::nullopt;
+  return Interval{values[k - 1], values[values.size() - k]};
 }
 
 /// P(|T| <= t) of Student's t with `freedom` degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4.
@@ -68,10 +79,8 @@ double mean(const std::vector<double>& values) {
 }
 
 std::optional<Interval> median_interval(std::vector<double> values) {
-  const std::size_t k = interval_rank(values.size());
-  if (k == 0) return std::nullopt;
   std::sort(values.begin(), values.end());
-  return Interval{values[k - 1], values[values.size() - k]};
+  return sorted_median_interval(values);
 }
 
 std::optional<Interval> student_interval(const std::vector<double>& values) {
@@ -86,10 +95,15 @@ std::optional<Interval> student_interval(const std::vector<double>& values) {
   return Interval{std::exp(centre - half), std::exp(centre + half)};
 }
 
-Estimate estimate_of_steps(const std::vector<double>& values) {
+Estimate estimate_of_steps(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return estimate_of_sorted_steps(values);
+}
+
+Estimate estimate_of_sorted_steps(const std::vector<double>& values) {
   Estimate estimate;
-  estimate.value = median(values);
-  estimate.interval = median_interval(values);
+  if (!values.empty()) estimate.value = sorted_percentile(values, 0.5);
+  estimate.interval = sorted_median_interval(values);
   estimate.basis = estimate.interval ? Basis::steps : Basis::none;
   estimate.num_values = static_cast<int>(values.size());
   return estimate;

@@ -52,7 +52,9 @@ std::optional<Interval> median_interval(std::vector<double> values);
 std::optional<Interval> student_interval(const std::vector<double>& values);
 
 /// Median and interval of the steps of one run.
-Estimate estimate_of_steps(const std::vector<double>& values);
+Estimate estimate_of_steps(std::vector<double> values);
+/// The same of values in ascending order.
+Estimate estimate_of_sorted_steps(const std::vector<double>& values);
 
 /// One estimate from one estimate a repeat. One repeat keeps its own interval (Basis::steps). More: the median of the
 /// repeats' values, with student_interval for 2 to 5 repeats and median_interval from 6.

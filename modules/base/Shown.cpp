@@ -27,6 +27,11 @@ std::string take_shown(std::string_view text, std::size_t& at) {
   return std::string(text.substr(begin, length));
 }
 
+/// Nearly all text is: nothing of it has to be escaped.
+bool is_plain_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t'; });
+}
+
 std::string escaped(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();)
@@ -46,6 +51,7 @@ std::size_t character_begin(std::string_view text, std::size_t end) {
 std::string shown(std::string_view text, std::size_t longest) {
   // What is left out needs no escaping: a message may hold a whole file.
   // Cut first, escape second: escaping makes text longer, never shorter, so `longest` bytes at each end are enough.
+  if (text.size() <= longest && is_plain_ascii(text)) return std::string(text);
   const bool is_huge = text.size() > 2 * longest;
   std::string whole = is_huge ? std::string() : escaped(text);
   if (!is_huge && whole.size() <= longest) return whole;

@@ -51,15 +51,17 @@ void AsyncBarrier::request() {
   impl_->has_requested = true;
   if (impl_->communicator.is_null()) return;
   // The sends of an earlier barrier still use `requested`, which MPI reads until they are complete.
-  check_mpi(MPI_Waitall(static_cast<int>(impl_->sends.size()), impl_->sends.data(), MPI_STATUSES_IGNORE),
-            "MPI_Waitall");
+  call_mpi(MpiFunction::waitall, 0, [&] {
+    return MPI_Waitall(static_cast<int>(impl_->sends.size()), impl_->sends.data(), MPI_STATUSES_IGNORE);
+  });
   impl_->sends.assign(static_cast<std::size_t>(impl_->communicator.size()), MPI_REQUEST_NULL);
   impl_->requested = impl_->number;
   for (int rank = 0; rank < impl_->communicator.size(); ++rank)
     if (rank != impl_->communicator.rank())
-      check_mpi(MPI_Isend(&impl_->requested, 1, MPI_INT64_T, rank, kRequestTag, native(impl_->communicator),
-                          &impl_->sends[static_cast<std::size_t>(rank)]),
-                "MPI_Isend");
+      call_mpi(MpiFunction::isend, sizeof impl_->requested, [&] {
+        return MPI_Isend(&impl_->requested, 1, MPI_INT64_T, rank, kRequestTag, native(impl_->communicator),
+                         &impl_->sends[static_cast<std::size_t>(rank)]);
+      });
 }
 
 bool AsyncBarrier::has_requested() const {
@@ -72,12 +74,14 @@ bool AsyncBarrier::is_requested() {
   // messages are taken, not the first only: several ranks may request, for this barrier or for one that is over.
   for (int waiting = 1; waiting;) {
     MPI_Status status;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kRequestTag, native(impl_->communicator), &waiting, &status), "MPI_Iprobe");
+    call_mpi(MpiFunction::iprobe, 0,
+             [&] { return MPI_Iprobe(MPI_ANY_SOURCE, kRequestTag, native(impl_->communicator), &waiting, &status); });
     if (!waiting) break;
     std::int64_t number = 0;
-    check_mpi(MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, kRequestTag, native(impl_->communicator),
-                       MPI_STATUS_IGNORE),
-              "MPI_Recv");
+    call_mpi(MpiFunction::recv, sizeof number, [&] {
+      return MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, kRequestTag, native(impl_->communicator),
+                      MPI_STATUS_IGNORE);
+    });
     impl_->last_requested = std::max(impl_->last_requested, number);
   }
   return impl_->last_requested >= impl_->number;
@@ -87,7 +91,7 @@ void AsyncBarrier::arrive() {
   if (impl_->has_arrived) return;
   impl_->has_arrived = true;
   if (!impl_->communicator.is_null())
-    check_mpi(MPI_Ibarrier(native(impl_->communicator), &impl_->barrier), "MPI_Ibarrier");
+    call_mpi(MpiFunction::ibarrier, 0, [&] { return MPI_Ibarrier(native(impl_->communicator), &impl_->barrier); });
 }
 
 bool AsyncBarrier::has_arrived() const {
@@ -99,7 +103,7 @@ bool AsyncBarrier::wait(double seconds) {
   const TimePoint start = SteadyClock::now();
   for (int done = impl_->communicator.is_null() ? 1 : 0;;) {
     // Testing is also what moves the barrier: this MPI works on a non-blocking operation only inside calls.
-    if (!done) check_mpi(MPI_Test(&impl_->barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!done) call_mpi(MpiFunction::test, 0, [&] { return MPI_Test(&impl_->barrier, &done, MPI_STATUS_IGNORE); });
     if (done) break;
     if (seconds_since(start) >= seconds) return false;
     std::this_thread::sleep_for(kPause);

@@ -20,9 +20,11 @@ constexpr int kQuestion = 1, kAnswer = 2;  ///< tags
 void answer(const Communicator& communicator, int rank, const ClockFunction& clock) {
   for (int round = 0; round < kRounds; ++round) {
     std::int64_t time = 0;
-    check_mpi(MPI_Recv(&time, 1, MPI_INT64_T, rank, kQuestion, native(communicator), MPI_STATUS_IGNORE), "MPI_Recv");
+    call_mpi(MpiFunction::recv, sizeof time,
+             [&] { return MPI_Recv(&time, 1, MPI_INT64_T, rank, kQuestion, native(communicator), MPI_STATUS_IGNORE); });
     time = clock();
-    check_mpi(MPI_Send(&time, 1, MPI_INT64_T, rank, kAnswer, native(communicator)), "MPI_Send");
+    call_mpi(MpiFunction::send, sizeof time,
+             [&] { return MPI_Send(&time, 1, MPI_INT64_T, rank, kAnswer, native(communicator)); });
   }
 }
 
@@ -31,8 +33,10 @@ ClockReading ask(const Communicator& communicator, const ClockFunction& clock) {
   for (int round = 0; round < kRounds; ++round) {
     std::int64_t time = 0;
     const std::int64_t before = clock();
-    check_mpi(MPI_Send(&time, 1, MPI_INT64_T, 0, kQuestion, native(communicator)), "MPI_Send");
-    check_mpi(MPI_Recv(&time, 1, MPI_INT64_T, 0, kAnswer, native(communicator), MPI_STATUS_IGNORE), "MPI_Recv");
+    call_mpi(MpiFunction::send, sizeof time,
+             [&] { return MPI_Send(&time, 1, MPI_INT64_T, 0, kQuestion, native(communicator)); });
+    call_mpi(MpiFunction::recv, sizeof time,
+             [&] { return MPI_Recv(&time, 1, MPI_INT64_T, 0, kAnswer, native(communicator), MPI_STATUS_IGNORE); });
     const std::int64_t round_trip = clock() - before;
     // The first question waits until the other rank comes here.
     if (round == 0 || round_trip >= best.round_trip) continue;

@@ -125,15 +125,15 @@ Communicator Communicator::duplicate() const {
 void Communicator::barrier() const {
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "barrier");
-  check_mpi(MPI_Barrier(impl_->handle), "MPI_Barrier");
+  call_mpi(MpiFunction::barrier, 0, [&] { return MPI_Barrier(impl_->handle); });
 }
 
 void Communicator::idle_barrier() const {
   if (is_null()) return;
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibarrier(impl_->handle, &request), "MPI_Ibarrier");
+  call_mpi(MpiFunction::ibarrier, 0, [&] { return MPI_Ibarrier(impl_->handle, &request); });
   for (int done = 0; !done;) {
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    call_mpi(MpiFunction::test, 0, [&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); });
     if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
@@ -142,8 +142,9 @@ void Communicator::broadcast_raw(void* data, std::size_t count, Datatype type, i
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "broadcast");
   in_pieces(count, size_of(type), [&](std::size_t first, int number) {
-    check_mpi(MPI_Bcast(static_cast<char*>(data) + first * size_of(type), number, mpi_type(type), root, impl_->handle),
-              "MPI_Bcast");
+    call_mpi(MpiFunction::bcast, static_cast<std::size_t>(number) * size_of(type), [&] {
+      return MPI_Bcast(static_cast<char*>(data) + first * size_of(type), number, mpi_type(type), root, impl_->handle);
+    });
   });
 }
 
@@ -162,9 +163,10 @@ void Communicator::allreduce_raw(void* data, std::size_t count, Datatype type, R
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "all-reduce");
   in_pieces(count, size_of(type), [&](std::size_t first, int number) {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(data) + first * size_of(type), number, mpi_type(type),
-                            mpi_op(op), impl_->handle),
-              "MPI_Allreduce");
+    call_mpi(MpiFunction::allreduce, static_cast<std::size_t>(number) * size_of(type), [&] {
+      return MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(data) + first * size_of(type), number, mpi_type(type),
+                           mpi_op(op), impl_->handle);
+    });
   });
 }
 
@@ -178,7 +180,8 @@ void Communicator::allgather_raw(const void* mine, void* all, std::size_t count,
     throw CommunicationError(fmt::format("an all-gather of {} bytes per rank is too large", count * size_of(type)));
   const Watchdog::Guard guard(watchdog(), "all-gather");
   const int number = static_cast<int>(count);
-  check_mpi(MPI_Allgather(mine, number, mpi_type(type), all, number, mpi_type(type), impl_->handle), "MPI_Allgather");
+  call_mpi(MpiFunction::allgather, count * size_of(type),
+           [&] { return MPI_Allgather(mine, number, mpi_type(type), all, number, mpi_type(type), impl_->handle); });
 }
 
 std::vector<std::string> Communicator::allgather(const std::string& mine) const {
@@ -212,9 +215,11 @@ std::vector<std::string> Communicator::gather(const std::string& mine, int root)
       total += static_cast<std::size_t>(counts.back());
     }
     std::vector<char> all(rank() == root ? total : 0);
-    check_mpi(MPI_Gatherv(mine.data() + std::min(begin, mine.size()), counts[static_cast<std::size_t>(rank())],
-                          MPI_CHAR, all.data(), counts.data(), places.data(), MPI_CHAR, root, impl_->handle),
-              "MPI_Gatherv");
+    const int sent = counts[static_cast<std::size_t>(rank())];
+    call_mpi(MpiFunction::gatherv, static_cast<std::size_t>(sent), [&] {
+      return MPI_Gatherv(mine.data() + std::min(begin, mine.size()), sent, MPI_CHAR, all.data(), counts.data(),
+                         places.data(), MPI_CHAR, root, impl_->handle);
+    });
     for (std::size_t r = 0; r < texts.size(); ++r)
       texts[r].append(all.data() + places[r], static_cast<std::size_t>(counts[r]));
   }
@@ -229,9 +234,10 @@ std::string Communicator::shift(const std::string& mine, int distance) const {
   const std::uint64_t length = mine.size();
   std::uint64_t other_length = 0;  // stays so where nothing is received
   constexpr int kTag = 0;
-  check_mpi(MPI_Sendrecv(&length, 1, MPI_UINT64_T, to, kTag, &other_length, 1, MPI_UINT64_T, from, kTag, impl_->handle,
-                         MPI_STATUS_IGNORE),
-            "MPI_Sendrecv");
+  call_mpi(MpiFunction::sendrecv, sizeof length, [&] {
+    return MPI_Sendrecv(&length, 1, MPI_UINT64_T, to, kTag, &other_length, 1, MPI_UINT64_T, from, kTag, impl_->handle,
+                        MPI_STATUS_IGNORE);
+  });
   std::string other(other_length, '\0');
   // Both sides of a pair know how many pieces their text has; a rank that has fewer to send or receive sends none.
   for (std::size_t begin = 0; begin < std::max(mine.size(), other.size()); begin += kMaxTransferBytes) {
@@ -239,10 +245,11 @@ std::string Communicator::shift(const std::string& mine, int distance) const {
       return static_cast<int>(std::min(kMaxTransferBytes, text.size() - std::min(begin, text.size())));
     };
     const int sent = piece(mine), received = piece(other);
-    check_mpi(MPI_Sendrecv(mine.data() + std::min(begin, mine.size()), sent, MPI_CHAR, sent > 0 ? to : MPI_PROC_NULL,
-                           kTag, other.data() + std::min(begin, other.size()), received, MPI_CHAR,
-                           received > 0 ? from : MPI_PROC_NULL, kTag, impl_->handle, MPI_STATUS_IGNORE),
-              "MPI_Sendrecv");
+    call_mpi(MpiFunction::sendrecv, static_cast<std::size_t>(sent), [&] {
+      return MPI_Sendrecv(mine.data() + std::min(begin, mine.size()), sent, MPI_CHAR, sent > 0 ? to : MPI_PROC_NULL,
+                          kTag, other.data() + std::min(begin, other.size()), received, MPI_CHAR,
+                          received > 0 ? from : MPI_PROC_NULL, kTag, impl_->handle, MPI_STATUS_IGNORE);
+    });
   }
   return other;
 }

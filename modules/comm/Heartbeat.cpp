@@ -54,9 +54,12 @@ class Heartbeat::Peers {
   void send(const char& message) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       int is_free = 1;
-      if (sends_[i] != MPI_REQUEST_NULL) check_mpi(MPI_Test(&sends_[i], &is_free, MPI_STATUS_IGNORE), "MPI_Test");
+      if (sends_[i] != MPI_REQUEST_NULL)
+        call_mpi(MpiFunction::test, 0, [&] { return MPI_Test(&sends_[i], &is_free, MPI_STATUS_IGNORE); });
       // MPI may read the message after this call: kBeat and kLeaving are constants of the program and live long enough.
-      if (is_free) check_mpi(MPI_Isend(&message, 1, MPI_CHAR, ranks_[i], kTag, native(all_), &sends_[i]), "MPI_Isend");
+      if (is_free)
+        call_mpi(MpiFunction::isend, 1,
+                 [&] { return MPI_Isend(&message, 1, MPI_CHAR, ranks_[i], kTag, native(all_), &sends_[i]); });
     }
   }
 
@@ -64,10 +67,13 @@ class Heartbeat::Peers {
     for (;;) {
       MPI_Status status;
       int waiting = 0;
-      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kTag, native(all_), &waiting, &status), "MPI_Iprobe");
+      call_mpi(MpiFunction::iprobe, 0,
+               [&] { return MPI_Iprobe(MPI_ANY_SOURCE, kTag, native(all_), &waiting, &status); });
       if (!waiting) return;
       char message = 0;
-      check_mpi(MPI_Recv(&message, 1, MPI_CHAR, status.MPI_SOURCE, kTag, native(all_), MPI_STATUS_IGNORE), "MPI_Recv");
+      call_mpi(MpiFunction::recv, 1, [&] {
+        return MPI_Recv(&message, 1, MPI_CHAR, status.MPI_SOURCE, kTag, native(all_), MPI_STATUS_IGNORE);
+      });
       // Messages of one rank arrive in the order sent, so no beat can follow its kLeaving.
       if (message == kLeaving)
         heard_s_.erase(status.MPI_SOURCE);

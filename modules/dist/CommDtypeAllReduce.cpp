@@ -51,9 +51,10 @@ void CommDtypeAllReduce::all_reduce(std::uint16_t* words, std::size_t count, Com
   total_.resize(mine);
   one_.resize(mine);
 
-  check_mpi(MPI_Alltoallv(words, parts.counts.data(), parts.starts.data(), MPI_UINT16_T, received_.data(),
-                          incoming.counts.data(), incoming.starts.data(), MPI_UINT16_T, native(communicator_)),
-            "MPI_Alltoallv");
+  call_mpi(MpiFunction::alltoallv, count * sizeof *words, [&] {
+    return MPI_Alltoallv(words, parts.counts.data(), parts.starts.data(), MPI_UINT16_T, received_.data(),
+                         incoming.counts.data(), incoming.starts.data(), MPI_UINT16_T, native(communicator_));
+  });
   codec.unpack(received_.data(), total_.data(), mine);
   for (std::size_t r = 1; r < num_ranks; ++r) {
     codec.unpack(received_.data() + r * mine, one_.data(), mine);
@@ -61,9 +62,10 @@ void CommDtypeAllReduce::all_reduce(std::uint16_t* words, std::size_t count, Com
       total_[i] += one_[i];
   }
   codec.pack(total_.data(), words + parts.starts[me], mine);
-  check_mpi(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, words, parts.counts.data(), parts.starts.data(),
-                           MPI_UINT16_T, native(communicator_)),
-            "MPI_Allgatherv");
+  call_mpi(MpiFunction::allgatherv, mine * sizeof *words, [&] {
+    return MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, words, parts.counts.data(), parts.starts.data(),
+                          MPI_UINT16_T, native(communicator_));
+  });
 }
 
 }  // namespace multicard

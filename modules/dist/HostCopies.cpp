@@ -94,7 +94,8 @@ double HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
       const double waited_here_s = channel_->barrier(signature_of(Copy::broadcast, root, total, first));
       if (first == 0) waited_s = waited_here_s;
     } else {
-      check_mpi(MPI_Bcast(piece, static_cast<int>(count), MPI_BYTE, root, native(all_)), "MPI_Bcast");
+      call_mpi(MpiFunction::bcast, count,
+               [&] { return MPI_Bcast(piece, static_cast<int>(count), MPI_BYTE, root, native(all_)); });
     }
     if (!sends) passage.write(piece, count);
     ++turn_;
@@ -143,7 +144,8 @@ void HostCopies::scatter_over_mpi(const std::byte* all, std::byte* mine, const s
   };
   if (all_.rank() != root) {
     pieces(counts[static_cast<std::size_t>(all_.rank())], [&](std::size_t first, int count) {
-      check_mpi(MPI_Recv(mine + first, count, MPI_BYTE, root, 0, native(all_), MPI_STATUS_IGNORE), "MPI_Recv");
+      call_mpi(MpiFunction::recv, static_cast<std::size_t>(count),
+               [&] { return MPI_Recv(mine + first, count, MPI_BYTE, root, 0, native(all_), MPI_STATUS_IGNORE); });
     });
     return;
   }
@@ -151,11 +153,13 @@ void HostCopies::scatter_over_mpi(const std::byte* all, std::byte* mine, const s
   for (std::size_t r = 0; r < counts.size(); all += counts[r++]) {
     if (static_cast<int>(r) == root) continue;
     pieces(counts[r], [&](std::size_t first, int count) {
-      check_mpi(MPI_Isend(all + first, count, MPI_BYTE, static_cast<int>(r), 0, native(all_), &requests.emplace_back()),
-                "MPI_Isend");
+      call_mpi(MpiFunction::isend, static_cast<std::size_t>(count), [&] {
+        return MPI_Isend(all + first, count, MPI_BYTE, static_cast<int>(r), 0, native(all_), &requests.emplace_back());
+      });
     });
   }
-  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  call_mpi(MpiFunction::waitall, 0,
+           [&] { return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE); });
 }
 
 }  // namespace multicard

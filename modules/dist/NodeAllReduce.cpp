@@ -32,10 +32,13 @@ constexpr std::size_t kSliceElements = 32;
 void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
   const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
   const std::size_t width = c10::elementSize(type), most = kMaxTransferBytes / width;
-  for (std::size_t first = 0; first < count; first += most)
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + first * width, static_cast<int>(std::min(most, count - first)),
-                            datatype, MPI_SUM, native(communicator)),
-              "MPI_Allreduce");
+  for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t number = std::min(most, count - first);
+    call_mpi(MpiFunction::allreduce, number * width, [&] {
+      return MPI_Allreduce(MPI_IN_PLACE, data + first * width, static_cast<int>(number), datatype, MPI_SUM,
+                           native(communicator));
+    });
+  }
 }
 
 std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, WaitPolicy wait_policy) {

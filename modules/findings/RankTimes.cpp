@@ -1,6 +1,7 @@
 #include "findings/RankTimes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -14,9 +15,8 @@ namespace {
 using Steps = std::vector<std::size_t>;
 
 /// Percentiles rather than extremes: single steps may take any time.
-Box box_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const auto at = [&](double p) { return sorted_percentile(values, p); };
+Box box_of(const std::vector<double>& sorted) {
+  const auto at = [&](double p) { return sorted_percentile(sorted, p); };
   return {at(0.05), at(0.25), at(0.5), at(0.75), at(0.95)};
 }
 
@@ -25,27 +25,50 @@ std::vector<std::vector<double>> own_times(const RunData& run, const Steps& meas
   const RankMatrix<double>& step = run.times.at("step");
   const auto wait = run.times.find("reduce_wait");
   std::vector<std::vector<double>> own(step.ranks);
-  for (std::size_t rank = 0; rank < step.ranks; ++rank)
+  for (std::size_t rank = 0; rank < step.ranks; ++rank) {
+    own[rank].reserve(measured.size());
     for (const std::size_t i : measured)
       own[rank].push_back(step.at(rank, i) - (wait == run.times.end() ? 0.0 : wait->second.at(rank, i)));
+  }
   return own;
 }
+
+/// The median of some values without one of them, for each of them in turn.
+class MedianOfOthers {
+ public:
+  /// \pre at least two values
+  explicit MedianOfOthers(std::vector<double> values) : low_((values.size() - 2) / 2), high_((values.size() - 1) / 2) {
+    // Of the values in order the middle ones alone matter, up to three.
+    for (std::size_t place = low_; place <= high_ + 1; ++place) {
+      const auto at = values.begin() + static_cast<std::ptrdiff_t>(place);
+      std::nth_element(at - static_cast<std::ptrdiff_t>(place == low_ ? place : 0), at, values.end());
+      middle_[place - low_] = *at;
+    }
+  }
+
+  double without(double value) const { return (other(low_, value) + other(high_, value)) / 2; }
+
+ private:
+  /// Without `value`, those above it move down by one place; of equal ones it does not matter which is left out.
+  double other(std::size_t place, double value) const {
+    return value > middle_[place - low_] ? middle_[place - low_] : middle_[place - low_ + 1];
+  }
+
+  std::size_t low_, high_;  ///< the two middle places of the others; one, if their number is odd
+  std::array<double, 3> middle_{};
+};
 
 /// Own time over the median of the other ranks in the same step, [rank][measured step]: a machine that slows down as a
 /// whole cancels.
 std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>& own) {
-  std::vector<std::vector<double>> ratios(own.size());
-  const std::size_t others = own.size() - 1;
+  std::vector<std::vector<double>> ratios(own.size(), std::vector<double>(own[0].size()));
+  std::vector<double> of_step(own.size());
   for (std::size_t i = 0; i < own[0].size(); ++i) {
-    std::vector<std::pair<double, std::size_t>> sorted;
     for (std::size_t rank = 0; rank < own.size(); ++rank)
-      sorted.emplace_back(own[rank][i], rank);
-    std::ranges::sort(sorted);
-    for (std::size_t at = 0; at < sorted.size(); ++at) {
-      const auto other = [&](std::size_t k) { return sorted[k < at ? k : k + 1].first; };
-      const double middle = (other((others - 1) / 2) + other(others / 2)) / 2;
-      ratios[sorted[at].second].push_back(sorted[at].first / middle);
-    }
+      of_step[rank] = own[rank][i];
+    const MedianOfOthers median(of_step);
+    for (std::size_t rank = 0; rank < own.size(); ++rank)
+      ratios[rank][i] = of_step[rank] / median.without(of_step[rank]);
   }
   return ratios;
 }
@@ -53,9 +76,9 @@ std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>
 /// Slower by kStragglerFactor in the median, with an interval above 1: both large enough to matter and measured.
 void mark_stragglers(const std::vector<std::vector<double>>& own, std::vector<RankReport>& ranks) {
   if (own.size() < 2) return;
-  const std::vector<std::vector<double>> ratios = slowness(own);
+  std::vector<std::vector<double>> ratios = slowness(own);
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const Estimate estimate = estimate_of_steps(ratios[rank]);
+    const Estimate estimate = estimate_of_steps(std::move(ratios[rank]));
     ranks[rank].slowness = estimate;
     ranks[rank].straggler = estimate.value > kStragglerFactor && estimate.interval && estimate.interval->low > 1;
   }
@@ -97,14 +120,17 @@ std::vector<std::size_t> whole_steps(const RunData& run, std::vector<std::size_t
 
 std::vector<RankReport> compare_ranks(const RunData& run, const std::vector<std::size_t>& measured) {
   const Steps steps = whole_steps(run, measured);
-  const std::vector<std::vector<double>> own = own_times(run, steps);
+  std::vector<std::vector<double>> own = own_times(run, steps);
   if (own.empty() || steps.empty()) return {};
   const std::size_t median_step = median_step_of(run, steps);
-  std::vector<RankReport> ranks;
-  ranks.reserve(own.size());
-  for (std::size_t rank = 0; rank < own.size(); ++rank)
-    ranks.push_back({estimate_of_steps(own[rank]), box_of(own[rank]), false, {}, phases_in(run, rank, median_step)});
+  std::vector<RankReport> ranks(own.size());
   mark_stragglers(own, ranks);
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    std::ranges::sort(own[rank]);
+    ranks[rank].own = estimate_of_sorted_steps(own[rank]);
+    ranks[rank].own_box = box_of(own[rank]);
+    ranks[rank].median_step = phases_in(run, rank, median_step);
+  }
   return ranks;
 }
 

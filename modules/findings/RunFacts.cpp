@@ -48,9 +48,7 @@ double exposed(const RunData& run, const Steps& measured) {
   return least_waits * static_cast<double>(step->ranks) / sum_over_ranks(*step, whole);
 }
 
-std::vector<RankFacts> ranks_of(const RunData& run, const std::vector<RankResources>& resources,
-                                const Steps& measured) {
-  const std::vector<RankReport> times = compare_ranks(run, measured);
+std::vector<RankFacts> ranks_of(const std::vector<RankResources>& resources, const std::vector<RankReport>& times) {
   std::vector<RankFacts> ranks(std::max(times.size(), resources.size()));
   for (std::size_t rank = 0; rank < times.size(); ++rank)
     ranks[rank].slowness = times[rank].slowness;
@@ -104,9 +102,9 @@ AllReduceFacts all_reduces_of(const RunData& run) {
 }
 
 /// A profile knows which gaps ended with a late launch; of other runs what data do not explain.
-double gpu_gaps(const RunData& run, const std::vector<RankResources>& resources, double data_wait) {
+double gpu_gaps(const std::vector<Profile>& profiles, const std::vector<RankResources>& resources, double data_wait) {
   double span = 0, gaps = 0;
-  for (const Profile& profile : read_profiles(run.summary.tables)) {
+  for (const Profile& profile : profiles) {
     const auto most = std::ranges::max_element(profile.streams, {}, &StreamRow::busy);
     if (most == profile.streams.end()) continue;
     span += static_cast<double>(most->span);
@@ -152,18 +150,24 @@ std::string RunFacts::setting(const std::string& path) const {
 }
 
 RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured) {
+  if (measured.empty()) return {};
+  return facts_of(run, measured, compare_ranks(run, measured), read_profiles(run.summary.tables));
+}
+
+RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured, const std::vector<RankReport>& times,
+                  const std::vector<Profile>& profiles) {
   RunFacts facts;
   facts.num_steps = static_cast<std::int64_t>(measured.size());
   if (measured.empty()) return facts;
   if (const auto deck = run.summary.text.find("deck"); deck != run.summary.text.end())
     facts.settings = deck_values(deck->second);
   const std::vector<RankResources> resources = reduce_resources(run);
-  facts.ranks = ranks_of(run, resources, measured);
+  facts.ranks = ranks_of(resources, times);
   facts.data_wait = data_wait(run, measured);
   facts.exposed = exposed(run, measured);
   facts.loading = loading_of(run, facts.setting("parallel.strategy"));
   facts.all_reduce = all_reduces_of(run);
-  facts.gpu_gaps = gpu_gaps(run, resources, facts.data_wait);
+  facts.gpu_gaps = gpu_gaps(profiles, resources, facts.data_wait);
   count_updates(run.summary, facts);
   add_memory(run, facts);
   return facts;

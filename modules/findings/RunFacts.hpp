@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/Estimate.hpp"
+#include "findings/RankTimes.hpp"
+#include "profile/Profile.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {
@@ -54,5 +56,8 @@ struct RunFacts {
 
 /// The facts of a run in a results file. \param measured the steps that count (measured_steps())
 RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured);
+/// The same where the caller has compared the ranks, and read their profiles, for itself.
+RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured, const std::vector<RankReport>& times,
+                  const std::vector<Profile>& profiles);
 
 }  // namespace multicard

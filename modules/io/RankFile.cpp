@@ -50,9 +50,11 @@ class MpiFile {
       const auto from = std::min(static_cast<std::size_t>(begin), bytes.size());
       const auto count = static_cast<int>(std::min(kMaxTransferBytes, bytes.size() - from));
       agreed(communicator_, [&] {
-        check_written(MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from, count,
-                                            MPI_BYTE, MPI_STATUS_IGNORE),
-                      path_);
+        const auto write = [&] {
+          return MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from, count,
+                                       MPI_BYTE, MPI_STATUS_IGNORE);
+        };
+        check_written(counted_mpi(MpiFunction::file_write_at_all, static_cast<std::size_t>(count), write), path_);
       });
     }
   }

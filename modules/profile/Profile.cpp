@@ -90,6 +90,7 @@ void sort_rows(Profile& profile) {
   std::ranges::stable_sort(profile.phases, {}, &PhaseRow::order);
   std::ranges::stable_sort(profile.blocks, {}, &BlockRow::order);
   std::ranges::stable_sort(profile.threads, std::ranges::greater(), &ThreadRow::running_ns);
+  std::ranges::stable_sort(profile.mpi, std::ranges::greater(), &MpiRow::ns);
   std::stable_sort(profile.operators.begin(), profile.operators.end(),
                    [](const OperatorRow& a, const OperatorRow& b) { return a.cost.self_ns > b.cost.self_ns; });
 }

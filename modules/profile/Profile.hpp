@@ -148,6 +148,14 @@ struct FileRow {
   FileTotals totals;
 };
 
+/// Calls that the program made of one function of MPI during a window.
+struct MpiRow {
+  std::string name;  ///< MPI_Allreduce, ...
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;  ///< that this rank handed over, or received where the function sends nothing
+  std::int64_t ns = 0;     ///< waiting for other ranks included
+};
+
 /// What one rank's profile says.
 struct Profile {
   std::int64_t rank = 0;
@@ -162,6 +170,7 @@ struct Profile {
   std::vector<ThreadRow> threads;
   std::vector<ExchangeRow> exchanges;
   std::vector<FileRow> files;
+  std::vector<MpiRow> mpi;
   std::vector<GpuTime> gpus;
   std::vector<StreamRow> streams;
   LaunchDelays delays;

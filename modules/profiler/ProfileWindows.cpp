@@ -94,6 +94,7 @@ void ProfileWindows::open(std::int64_t step, const Totals& totals) {
   first_step_ = step;
   totals_ = totals;
   files_ = hdf5_totals();
+  mpi_ = mpi_totals();
 }
 
 void ProfileWindows::fail(const std::string& message) {
@@ -134,6 +135,8 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   profile.exchanges = exchange_rows(totals, totals_);
   for (const auto& [kind, files] : hdf5_totals_since(files_))
     profile.files.push_back({kind, files});
+  for (const auto& [function, calls] : mpi_totals_since(mpi_))
+    profile.mpi.push_back({function, calls.calls, calls.bytes, calls.ns});
   for (const auto& [path, table] : tables_of_profile(profile))
     add_part(tables_[path], table);
   if (options_.trace) keep_timeline(std::move(recorded), threads);

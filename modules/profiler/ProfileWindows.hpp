@@ -11,6 +11,7 @@
 #include <c10/core/Device.h>
 
 #include "base/Clock.hpp"
+#include "comm/MpiTotals.hpp"
 #include "io/Hdf5Totals.hpp"
 #include "profiler/KinetoSession.hpp"
 #include "profiler/MemoryLog.hpp"
@@ -70,6 +71,7 @@ class ProfileWindows {
   TimePoint opened_{};
   Totals totals_;
   TotalsByKind files_;
+  MpiTotalsByFunction mpi_;
   std::map<std::int64_t, ThreadTimes> threads_;
   std::map<std::string, RankTable> tables_;
   std::optional<RecordedTimeline> timeline_;

@@ -95,6 +95,13 @@ void describe(Visit& visit, Is<FileRow> auto& row) {
   for_each_column<FileTotals>([&](const auto& column) { visit.total(column.name, row.totals.*column.place); });
 }
 template <class Visit>
+void describe(Visit& visit, Is<MpiRow> auto& row) {
+  visit.key("name", row.name);
+  visit.total("calls", row.calls);
+  visit.total("bytes", row.bytes);
+  visit.total("total_ns", row.ns);
+}
+template <class Visit>
 void describe(Visit& visit, Is<GpuTime> auto& row) {
   visit.key("device", row.device);
   visit.total("span_ns", row.span);

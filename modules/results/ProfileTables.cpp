@@ -139,6 +139,7 @@ class ProfileReader {
     read_rows("threads", &Profile::threads);
     read_rows("exchanges", &Profile::exchanges);
     read_rows("io", &Profile::files);
+    read_rows("mpi", &Profile::mpi);
     read_rows("gpus", &Profile::gpus);
     read_rows("streams", &Profile::streams);
     each_row<NamedTimes>("delays", [](Profile& profile, const NamedTimes& row) { take_delays({row}, profile.delays); });
@@ -196,6 +197,7 @@ std::map<std::string, RankTable> tables_of_profile(const Profile& profile) {
   write_rows(tables, "threads", profile.threads);
   write_rows(tables, "exchanges", profile.exchanges);
   write_rows(tables, "io", profile.files);
+  write_rows(tables, "mpi", profile.mpi);
   write_rows(tables, "gpus", profile.gpus);
   write_rows(tables, "streams", profile.streams);
   write_rows(tables, "delays", rows_of(profile.delays));

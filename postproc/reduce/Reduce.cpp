@@ -190,7 +190,8 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   reduce_totals(run, report);
   report.evaluation = reduce_evaluation(run.summary);
   report.tuning = reduce_tuning(run.summary);
-  report.profiles = read_profiles(run.summary.tables);
+  const std::vector<Profile> profiles = read_profiles(run.summary.tables);
+  report.profile = sum_of(profiles);
   report.resources = reduce_resources(run);
   report.files = reduce_input_files(run);
   const Steps measured = measured_steps(run, presence);
@@ -201,7 +202,7 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   reduce_rate(run, measured, report);
   reduce_phases(run, measured, report);
   reduce_ranks(run, measured, report);
-  report.findings = findings_of(facts_of(run, measured));
+  report.findings = findings_of(facts_of(run, measured, report.rank_reports, profiles));
   report.text = reduce_text(run, measured);
   return report;
 }

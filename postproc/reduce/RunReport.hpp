@@ -12,8 +12,8 @@
 #include "findings/Finding.hpp"
 #include "findings/RankResources.hpp"
 #include "findings/RankTimes.hpp"
+#include "postproc/reduce/ProfileSum.hpp"
 #include "postproc/reduce/Statistics.hpp"
-#include "profile/Profile.hpp"
 #include "results/Columns.hpp"
 
 namespace multicard::post {
@@ -161,7 +161,7 @@ struct RunReport : Measured {
   std::optional<EvaluationReport> evaluation;
   std::optional<TextReport> text;  ///< of runs that count tokens
   std::optional<TuningReport> tuning;
-  std::vector<Profile> profiles;         ///< of the ranks that recorded one
+  ProfileSum profile;                    ///< of the ranks that recorded one; without steps where none did
   std::vector<RankResources> resources;  ///< by rank; empty where none was recorded
   Findings findings;                     ///< what slows it down and what to try, by findings_of()
   std::vector<FilesReport> files;        ///< input before HDF5, then by rank; empty where none was recorded

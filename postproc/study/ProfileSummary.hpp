@@ -3,18 +3,14 @@
 
 #include <vector>
 
+#include "postproc/reduce/ProfileSum.hpp"
 #include "postproc/study/Study.hpp"
-#include "profile/Profile.hpp"
 
 namespace multicard::post {
 
 /// The windows of all ranks and repeats of a cell together.
-struct CellProfile {
+struct CellProfile : ProfileSum {
   const Cell* cell = nullptr;
-  std::int64_t rank_steps = 0;  ///< steps, each rank's counted
-  /// Counts and totals of calls, kernels, copies, collectives, phases and operators; shares follow from them. Nothing
-  /// else in it is of all.
-  Profile total;
 
   bool has_gpu() const { return total.kernel_ns > 0; }
   /// Nanoseconds a step and rank.

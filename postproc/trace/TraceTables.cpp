@@ -199,6 +199,14 @@ TableColumns<FileRow> file_columns() {
   return columns;
 }
 
+TableColumns<MpiRow> mpi_columns() {
+  TableColumns<MpiRow> columns("name", "function", &MpiRow::name);
+  columns.count("calls", "calls", &MpiRow::calls)
+      .bytes("bytes", "bytes", &MpiRow::bytes)
+      .time("total", "time", &MpiRow::ns);
+  return columns;
+}
+
 TableColumns<StreamRow> stream_columns() {
   TableColumns<StreamRow> columns;
   columns.count("device", "GPU", &StreamRow::device)
@@ -241,6 +249,7 @@ std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, s
       table(most, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
       table(most, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
       table(all, "exchanges", "Collectives that the program started", exchange_columns(), &Profile::exchanges),
+      table(all, "mpi", "Calls of MPI", mpi_columns(), &Profile::mpi),
       table(all, "io", "Reads and writes of HDF5 files", file_columns(), &Profile::files),
       table(all, "threads", "Threads of the program", thread_columns(), &Profile::threads),
       table(all, "streams", "Streams", stream_columns(), &Profile::streams),

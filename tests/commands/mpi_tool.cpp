@@ -1,5 +1,6 @@
 // A tool for MPI programs as Score-P or mpiP: it wraps functions of MPI, counts their calls, and writes what it has
-// counted when the process ends, to the file MPI_TOOL_LOG.RANK.
+// counted when the process ends, to the file MPI_TOOL_LOG.RANK. With MPI_TOOL_NODES set every rank finds itself alone
+// on its node, so that what goes through shared memory otherwise goes through MPI.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -40,6 +41,11 @@ int MPI_Allgather(const void* from, int num_sent, MPI_Datatype type_sent, void* 
                   MPI_Datatype type_received, MPI_Comm communicator) {
   ++g_gathers;
   return PMPI_Allgather(from, num_sent, type_sent, to, num_received, type_received, communicator);
+}
+
+int MPI_Comm_split_type(MPI_Comm communicator, int type, int key, MPI_Info info, MPI_Comm* part) {
+  if (std::getenv("MPI_TOOL_NODES")) return PMPI_Comm_split(communicator, g_rank, key, part);
+  return PMPI_Comm_split_type(communicator, type, key, info, part);
 }
 
 }  // extern "C"

@@ -150,18 +150,38 @@ class Profile(CommandTest):
 
 
 class Tools(CommandTest):
-    def test_a_tool_that_wraps_mpi_sees_the_calls_and_writes_at_the_end(self):
+    def run_with_tool(self, *settings):
+        """Of 2 ranks. Counted calls of MPI_Allreduce and MPI_Allgather by rank."""
         self.prepare()
         tool, log = str(BIN.parent / "tests/libmpi_tool.so"), self.path("mpi")
+        variables = [word for word in settings if word.startswith("MPI_TOOL")]
+        overrides = [word for word in settings if word not in variables]
         checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        done = subprocess.run(["mpirun", "-n", "2", "env", "LD_PRELOAD=" + tool, "MPI_TOOL_LOG=" + log, MULTICARD,
-                               "run", self.deck], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["mpirun", "-n", "2", "env", "LD_PRELOAD=" + tool, "MPI_TOOL_LOG=" + log, *variables,
+                               MULTICARD, "run", self.deck, *overrides], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "ASAN_OPTIONS": checks})
         self.assertEqual(done.returncode, 0, done.stderr)
-        for rank in (0, 1):
-            all_reduces, gathers = map(int, Path("%s.%d" % (log, rank)).read_text().split())
+        return [tuple(map(int, Path("%s.%d" % (log, rank)).read_text().split())) for rank in (0, 1)]
+
+    def test_a_tool_that_wraps_mpi_sees_the_calls_and_writes_at_the_end(self):
+        for all_reduces, gathers in self.run_with_tool():
             self.assertGreater(all_reduces, 0)
             self.assertGreater(gathers, 0)
+
+    def test_calls_of_mpi_have_a_table_where_ranks_are_on_several_nodes(self):
+        counted = self.run_with_tool("MPI_TOOL_NODES=1", *PROFILE)
+        tables = {name: list(csv.DictReader(io.StringIO(subprocess.run(
+            [POST, "profile", self.path("out/results.h5"), "--csv", name], capture_output=True, text=True).stdout)))
+            for name in ("mpi", "exchanges")}
+        for rank, (all_reduces, _) in enumerate(counted):
+            of_rank = {name: {row["name"]: row for row in rows if row["rank"] == str(rank)}
+                       for name, rows in tables.items()}
+            calls, gradients = of_rank["mpi"]["MPI_Allreduce"], of_rank["exchanges"]["all_reduce"]
+            self.assertGreaterEqual(int(calls["calls"]), int(gradients["calls"]))
+            self.assertLess(int(calls["calls"]), all_reduces, "of the window alone")
+            self.assertGreaterEqual(int(calls["bytes"]), int(gradients["payload_bytes"]))
+            self.assertLess(int(calls["bytes"]), 1.01 * int(gradients["payload_bytes"]))
+            self.assertGreater(int(calls["total_ns"]), 0)
 
 
 class ProfileLanguage(TuningCase):

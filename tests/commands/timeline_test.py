@@ -17,6 +17,7 @@ import unittest
 from pathlib import Path
 
 from command_test import POST, CommandTest, run
+from share_test import ShareTest
 
 TRACE = ("profile.enabled=true", "profile.trace=true", "profile.skip_steps=1", "profile.steps=2",
          "evaluate.every_epochs=0")
@@ -168,6 +169,24 @@ class Timeline(CommandTest):
     def test_needs_a_window(self):
         self.prepare()
         self.expect(2, run(1, "run", self.deck, "profile.trace=true"), "profile.enabled")
+
+
+class SharedTimeline(ShareTest):
+    def test_marks_the_decisions_of_the_scheduler(self):
+        profile = "profile.enabled: true, profile.trace: true, profile.skip_steps: 0, profile.steps: 1000"
+        deck = self.share(["name: short, steps: 10", "name: long, steps: 200, overrides: {run.seed: 4, %s, "
+                           "evaluate.every_epochs: 0}" % profile], policy="{interval_s: 60, min_gain: 0}")
+        _, _, err = self.expect(0, run(2, "share", deck))
+        self.assertIn("long: 1 -> 2 ranks", err)
+        lines = []
+        for path in Path(self.path("shared/tasks/long")).glob("trace-*.json.gz"):
+            trace = json.loads(gzip.decompress(path.read_bytes()))
+            decided = [event["args"]["detail"] for event in trace["traceEvents"] if event["ph"] == "i"]
+            lines.append((trace["multicard_trace"]["first_step"], trace["multicard_trace"]["ranks"], decided))
+        lines.sort()
+        # Until it moves, and then on two ranks.
+        self.assertEqual([ranks for _, ranks, _ in lines], [1, 2], lines)
+        self.assertEqual(lines[0][2], ["long: 1 -> 2 ranks"], lines)
 
 
 if __name__ == "__main__":

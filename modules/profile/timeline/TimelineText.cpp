@@ -185,6 +185,29 @@ void write_rate(PartWriter& part, const Timeline& timeline) {
   }
 }
 
+/// How much of each of a few hundred equal parts of a window its GPU worked, on any stream.
+void write_gpu_busy(PartWriter& part, const std::vector<Track>& tracks) {
+  constexpr std::int64_t kMostParts = 500, kShortestPart = 100'000;
+  std::vector<Span> work;
+  for (const Track& track : tracks)
+    if (track.is_gpu) work.insert(work.end(), track.events.begin(), track.events.end());
+  const std::vector<Span> busy = united(std::move(work));
+  if (busy.empty()) return;
+  const std::int64_t begin = busy.front().begin, end = busy.back().end;
+  const std::int64_t length = std::max(kShortestPart, (end - begin) / kMostParts + 1);
+  auto first = busy.begin();
+  for (std::int64_t at = begin; at < end; at += length) {
+    std::int64_t ns = 0;
+    for (auto span = first; span != busy.end() && span->begin < at + length; ++span) {
+      ns += std::min(span->end, at + length) - std::max(span->begin, at);
+      if (span->end <= at + length) first = span + 1;
+    }
+    // The last part ends with the work.
+    part.write_counter({at, "GPU", "busy", static_cast<double>(ns) / static_cast<double>(std::min(length, end - at))});
+  }
+  part.write_counter({end, "GPU", "busy", 0.0});
+}
+
 void write_tracks(PartWriter& part, const std::vector<Track>& tracks, const EntryTimes& before,
                   const EntryTimes& after) {
   std::int64_t first_lane = PartWriter::kFirstTrack;
@@ -234,6 +257,7 @@ TimelinePart TimelineText::part(const std::vector<CollectiveEntry>& before,
   for (const CounterValue& counter : timeline.counters)
     writer.write_counter(counter);
   write_rate(writer, timeline);
+  write_gpu_busy(writer, content_->tracks);
   TimelinePart written;
   written.bytes = writer.finish();
   written.num_events = writer.num_events();

@@ -145,6 +145,20 @@ TEST(ProfileWindows, CountReadsAndWritesWhileTheyAreOpen) {
   EXPECT_EQ(files[0].totals.bytes, 40);
 }
 
+TEST(ProfileWindows, CountCallsOfMpiWhileTheyAreOpen) {
+  Steps steps(options_of(1, 2));
+  test::world().barrier();
+  steps.run(2);
+  test::world().allreduce(1.0, ReduceOp::sum);
+  steps.run(2);
+  test::world().barrier();
+  const std::vector<MpiRow> functions = steps.profile().mpi;
+  ASSERT_EQ(functions.size(), 1u);
+  EXPECT_EQ(functions[0].name, "MPI_Allreduce");
+  EXPECT_EQ(functions[0].calls, 1);
+  EXPECT_EQ(functions[0].bytes, 8);
+}
+
 TEST(ProfileWindows, DivideForwardAndBackwardByBlocks) {
   Steps steps(options_of(1, 2));
   steps.run(3);

@@ -25,6 +25,7 @@ Profile example(std::int64_t scale) {
   profile.blocks = {{"layers.0", "backward", times({7 * scale}), {7 * scale, 0, 0, 0}}};
   profile.threads = {{"multicard", 2, 2000 * scale, 900 * scale, 100 * scale}};
   profile.exchanges = {{"all_reduce", {4, 1024, 1024.0, 0.5, 0.25}}};
+  profile.mpi = {{"MPI_Send", 2, 16, 10 * scale}, {"MPI_Allreduce", 3, 24, 700 * scale}};
   profile.files = {{"read_independent", {3, 4096, 0.25, 0.5}}};
   profile.gpus = {{.device = 1, .span = 200 * scale, .busy = 150 * scale, .compute = 60 * scale}};
   profile.streams = {{.device = 1, .stream = 7, .count = 3, .span = 200 * scale, .gaps = times({5, 5})}};
@@ -63,6 +64,11 @@ TEST(ProfileTables, AreReadAsTheyWereWritten) {
   EXPECT_EQ(after.blocks[0].pass, "backward");
   EXPECT_EQ(after.threads[0].idle_ns(), 1000);
   EXPECT_EQ(after.exchanges[0].totals.payload_bytes, 1024);
+  ASSERT_EQ(after.mpi.size(), 2u);
+  EXPECT_EQ(after.mpi[0].name, "MPI_Allreduce");  // the longest time first
+  EXPECT_EQ(after.mpi[0].calls, 3);
+  EXPECT_EQ(after.mpi[0].bytes, 24);
+  EXPECT_EQ(after.mpi[0].ns, 700);
   EXPECT_EQ(after.files[0].name, "read_independent");
   EXPECT_EQ(after.files[0].totals.bytes, 4096);
   EXPECT_DOUBLE_EQ(after.files[0].totals.lock_seconds, 0.5);
@@ -89,6 +95,8 @@ TEST(ProfileTables, OfSeveralWindowsAddUp) {
   EXPECT_EQ(whole.calls[0].time.max, 60);
   EXPECT_DOUBLE_EQ(whole.calls[0].time.p95, 3 * 19.5);
   EXPECT_EQ(whole.files[0].totals.calls, 6);
+  EXPECT_EQ(whole.mpi[0].calls, 6);
+  EXPECT_EQ(whole.mpi[0].ns, 2800);
   EXPECT_DOUBLE_EQ(whole.files[0].totals.seconds, 0.5);
   EXPECT_EQ(whole.threads[0].count, 2);
   EXPECT_EQ(whole.threads[0].window_ns, 8000);

@@ -178,6 +178,35 @@ TEST(TimelineText, PutsWhatOverlapsOnLanesOfItsOwn) {
   EXPECT_EQ(begins.rbegin()->second, std::vector<double>{0.005});
 }
 
+TEST(TimelineText, CountsHowBusyTheGpuIs) {
+  Recorded recorded = record_of(0);
+  const std::int32_t name = recorded.trace.names.id("kernel");
+  recorded.trace.streams = {{0, 7}, {0, 8}};
+  constexpr std::int64_t kPart = 100'000;
+  const auto add = [&](std::int64_t begin, std::int64_t end, std::int32_t stream) {
+    GpuEvent event;
+    static_cast<Span&>(event) = {kOrigin + begin, kOrigin + end};
+    event.name = name;
+    event.stream = stream;
+    recorded.trace.gpu.push_back(event);
+  };
+  // Two streams at once count once; nothing in the third part; one that ends in the middle of the fifth.
+  add(0, kPart, 0);
+  add(kPart / 2, 3 * kPart / 2, 1);
+  add(7 * kPart / 2, 9 * kPart / 2, 0);
+
+  TimelineRank self = rank_of(0);
+  self.num_ranks = 1;
+  const TimelineText text(recorded.trace, recorded.timeline, self);
+  const json all = json::parse(unpacked(text.part({}, {}).bytes));
+
+  std::vector<std::pair<double, double>> busy;
+  for (const json& event : all["traceEvents"])
+    if (event["name"] == "GPU" && event["ph"] == "C") busy.emplace_back(event["ts"], event["args"]["busy"]);
+  EXPECT_EQ(busy,
+            (std::vector<std::pair<double, double>>{{0, 1}, {100, 0.5}, {200, 0}, {300, 0.5}, {400, 1}, {450, 0}}));
+}
+
 TEST(GzipText, MakesMembersThatSayWhoseTheyAre) {
   GzipText gzip("mine");
   std::string whole;
