@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from command_test import BIN, MULTICARD, POST, CommandTest, run
-from tuning_case import TuningCase
+from tuning_case import MODEL, SOURCE, TuningCase
 
 PROFILE = ("profile.enabled=true", "profile.skip_steps=1", "profile.steps=2", "evaluate.every_epochs=0")
 
@@ -185,6 +185,30 @@ class Tools(CommandTest):
 
 
 class ProfileLanguage(TuningCase):
+    def page_of_study(self, deck, *overrides):
+        results = self.path("study")
+        self.expect(0, run(2, "sweep", SOURCE / "inputs" / deck, "--smoke", "run.output=" + results, "data.test=null",
+                           "run.resume=never", *overrides))
+        done = subprocess.run([POST, results + "/results.h5"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Path(results, "report.html").read_text()
+        self.assertIn("The runs used CPUs", page)
+        self.assertNotIn("profile-shares", page)
+        self.assertIn('<figure id="median_step">', page)
+        return page.split('data-table="profile-operators"')[1].split("</table>")[0]
+
+    def test_the_decks_of_the_study_make_their_pages(self):
+        cases = ", ".join('{name: "set %s", data.train: "%s", run.micro_batch: %d}'
+                          % (name, self.path("text-%s-*.h5" % name), rows) for name, rows in (("train", 2), ("test", 1)))
+        operators = self.page_of_study("llm/study/profile.yaml", "sweep.cases=[%s]" % cases,
+                                       "model.path=%s" % MODEL)
+        for words in ("set train", "set test", "aten::", "backward"):
+            self.assertIn(words, operators)
+        self.prepare()
+        operators = self.page_of_study("image/study/profile.yaml", "data.train=" + self.path("train*.h5"))
+        for words in ("ddp, 32 px", "dp, 48 px", "multicard::", "forward"):
+            self.assertIn(words, operators)
+
     def test_lora_has_its_layers_with_recomputed_ones(self):
         self.expect(0, run(1, "run", self.deck, *PROFILE, "run.steps=3", "model.activation_checkpointing=true"))
         done = subprocess.run([POST, "profile", self.path("out/results.h5"), "--json"], capture_output=True, text=True)

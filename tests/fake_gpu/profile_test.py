@@ -11,7 +11,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from fake_run import SOURCE, FakeGpuTest, main, run
+from fake_run import SOURCE, TINY_MODEL, FakeGpuTest, main, run
 from command_test import POST
 
 FIRST, STEPS = 8, 4  # the same steps are counted: batches of text differ
@@ -101,15 +101,29 @@ class Profiles(FakeGpuTest):
     def test_lora(self):
         self.check(2, self.language)
 
-    def test_the_deck_of_the_study_makes_its_page(self):
+    def page_of_study(self, deck, *overrides):
         results = self.path("study")
-        code, _, err = run(2, "sweep", SOURCE / "inputs/image/study/profile.yaml", "--smoke", "run.output=" + results,
-                           "data.train=%s/train*.h5" % self.data, "data.test=null", "run.device=cuda",
-                           "parallel.share_gpu=false")
+        code, _, err = run(2, "sweep", SOURCE / "inputs" / deck, "--smoke", "run.output=" + results, "data.test=null",
+                           "run.device=cuda", *overrides)
         self.assertEqual(code, 0, err)
         done = subprocess.run([POST, results + "/results.h5"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        page = Path(results, "report.html").read_text()
+        return Path(results, "report.html").read_text()
+
+    def test_the_deck_of_data_sets_makes_its_page(self):
+        cases = ", ".join('{name: "set %s", data.train: "%s/text-%s-*.h5", run.micro_batch: %d}'
+                          % (name, self.data, name, rows) for name, rows in (("train", 2), ("test", 1)))
+        page = self.page_of_study("llm/study/profile.yaml", "sweep.cases=[%s]" % cases, "model.path=%s" % TINY_MODEL)
+        shares = page.split('data-table="profile-shares"')[1].split("</table>")[0]
+        self.assertEqual(len(re.findall(r"[\d.]+.%</td>", shares)), 2 * 7)
+        calls = page.split('data-table="profile-calls"')[1].split("</table>")[0]
+        for word in ("set train", "set test", "cudaLaunchKernel"):
+            self.assertIn(word, calls)
+        self.assertIn('<figure id="calls">', page)
+
+    def test_the_deck_of_strategies_and_sizes_makes_its_page(self):
+        page = self.page_of_study("image/study/profile.yaml", "data.train=%s/train*.h5" % self.data,
+                                  "parallel.share_gpu=false")
         shares = page.split('data-table="profile-shares"')[1].split("</table>")[0]
         for word in ("cudaLaunchKernel", "nccl_kernels", "ddp, 32 px", "dp, 48 px"):
             self.assertIn(word, shares)
