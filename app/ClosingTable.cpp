@@ -40,8 +40,11 @@ void log_times(const RunResult& result, const Communicator& world) {
 
 /// Collective.
 void log_memory(const RunResult& result, const Communicator& world) {
+  // There is none of a device without one.
   const auto largest = [&](const char* name) {
-    return static_cast<double>(world.allreduce(result.record.memory.at(name), ReduceOp::max));
+    const auto found = result.record.memory.find(name);
+    const std::int64_t bytes = found == result.record.memory.end() ? 0 : found->second;
+    return static_cast<double>(world.allreduce(bytes, ReduceOp::max));
   };
   const double host = largest("host_peak_bytes"), device = largest("device_peak_bytes");
   log_row("memory", fmt::format("peak {} per rank, program and libraries included{}", human_bytes(host),

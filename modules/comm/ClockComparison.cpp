@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/Clock.hpp"
 #include "comm/CommunicatorImpl.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
@@ -14,15 +15,17 @@ namespace multicard {
 
 namespace {
 
-constexpr int kRounds = 200;
+/// Where ranks share cores an exchange may take as long as another thread has the core.
+constexpr int kLeastRounds = 20, kMostRounds = 200;
+constexpr double kLongEnoughS = 0.2;
 constexpr int kQuestion = 1, kAnswer = 2;  ///< tags
 
 void answer(const Communicator& communicator, int rank, const ClockFunction& clock) {
-  for (int round = 0; round < kRounds; ++round) {
-    std::int64_t time = 0;
-    call_mpi(MpiFunction::recv, sizeof time,
-             [&] { return MPI_Recv(&time, 1, MPI_INT64_T, rank, kQuestion, native(communicator), MPI_STATUS_IGNORE); });
-    time = clock();
+  for (std::int64_t is_last = 0; !is_last;) {
+    call_mpi(MpiFunction::recv, sizeof is_last, [&] {
+      return MPI_Recv(&is_last, 1, MPI_INT64_T, rank, kQuestion, native(communicator), MPI_STATUS_IGNORE);
+    });
+    const std::int64_t time = clock();
     call_mpi(MpiFunction::send, sizeof time,
              [&] { return MPI_Send(&time, 1, MPI_INT64_T, rank, kAnswer, native(communicator)); });
   }
@@ -30,15 +33,19 @@ void answer(const Communicator& communicator, int rank, const ClockFunction& clo
 
 ClockReading ask(const Communicator& communicator, const ClockFunction& clock) {
   ClockReading best{0, 0, std::numeric_limits<std::int64_t>::max()};
-  for (int round = 0; round < kRounds; ++round) {
+  TimePoint start{};
+  std::int64_t is_last = 0;
+  for (int round = 0; !is_last; ++round) {
+    // The first question waits until the other rank comes here.
+    if (round == 1) start = SteadyClock::now();
+    is_last = round == kMostRounds || (round >= kLeastRounds && seconds_since(start) > kLongEnoughS) ? 1 : 0;
     std::int64_t time = 0;
     const std::int64_t before = clock();
-    call_mpi(MpiFunction::send, sizeof time,
-             [&] { return MPI_Send(&time, 1, MPI_INT64_T, 0, kQuestion, native(communicator)); });
+    call_mpi(MpiFunction::send, sizeof is_last,
+             [&] { return MPI_Send(&is_last, 1, MPI_INT64_T, 0, kQuestion, native(communicator)); });
     call_mpi(MpiFunction::recv, sizeof time,
              [&] { return MPI_Recv(&time, 1, MPI_INT64_T, 0, kAnswer, native(communicator), MPI_STATUS_IGNORE); });
     const std::int64_t round_trip = clock() - before;
-    // The first question waits until the other rank comes here.
     if (round == 0 || round_trip >= best.round_trip) continue;
     const std::int64_t middle = before + round_trip / 2;
     best = {middle, time - middle, round_trip};

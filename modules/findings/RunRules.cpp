@@ -57,11 +57,12 @@ bool lacks_cores(const RunFacts& facts) {
 Finding oversubscribed(const RunFacts& facts) {
   if (!lacks_cores(facts)) return {};
   const RankLoss loss = core_wait(facts);
-  return {fmt::format("Ranks wait for processor cores that other threads use, rank {} for {} of the time: start fewer "
-                      "ranks on a node, or lower OMP_NUM_THREADS.",
-                      loss.rank, percent(loss.share)),
-          {{"rank", loss.rank}, {"share", loss.share}},
-          "oversubscribed"};
+  return {
+      fmt::format("Ranks wait for processor cores that other threads use, rank {} for {} of the time: look for other "
+                  "programs on its node, start fewer ranks there, or lower OMP_NUM_THREADS.",
+                  loss.rank, percent(loss.share)),
+      {{"rank", loss.rank}, {"share", loss.share}},
+      "oversubscribed"};
 }
 
 /// Part of a step in which the others wait for a rank; of one whose slowness has another cause, or is not certain,
@@ -163,13 +164,17 @@ bool waits_for_transfers(const RunFacts& facts) {
   return is_noticeable(facts.exposed) && !lacks_cores(facts);
 }
 
-bool has_small_buckets(const AllReduceFacts& all_reduce) {
-  return all_reduce.calls_per_step >= kManyAllReduces && all_reduce.bytes_per_call < kSmallBucketBytes;
+/// Buckets whose size the program has chosen are not too small: what is small then are other all-reduces, such as those
+/// of synchronised batch norm.
+bool has_small_buckets(const RunFacts& facts) {
+  const AllReduceFacts& all_reduce = facts.all_reduce;
+  return facts.setting("parallel.bucket_mb") != "auto" && all_reduce.calls_per_step >= kManyAllReduces &&
+         all_reduce.bytes_per_call < kSmallBucketBytes;
 }
 
 Finding small_buckets(const RunFacts& facts) {
   const AllReduceFacts& all_reduce = facts.all_reduce;
-  if (!waits_for_transfers(facts) || !has_small_buckets(all_reduce)) return {};
+  if (!waits_for_transfers(facts) || !has_small_buckets(facts)) return {};
   return {fmt::format("Buckets are small: {} all-reduces a step of {} on average, for which all ranks wait {} of the "
                       "time: try parallel.bucket_mb=auto.",
                       significant(all_reduce.calls_per_step, 3), human_bytes(all_reduce.bytes_per_call),
@@ -195,7 +200,7 @@ Advice advice_for_communication(const RunFacts& facts) {
 }
 
 Finding exposed_communication(const RunFacts& facts) {
-  if (!waits_for_transfers(facts) || has_small_buckets(facts.all_reduce)) return {};
+  if (!waits_for_transfers(facts) || has_small_buckets(facts)) return {};
   const Advice advice = advice_for_communication(facts);
   return {fmt::format("All ranks wait {} of the time for transfers between them: try {}.", percent(facts.exposed),
                       advice.text),

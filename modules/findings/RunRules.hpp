@@ -8,8 +8,8 @@ namespace multicard {
 
 /// \name Thresholds (docs/report.md, "Findings")
 /// @{
-/// Steps that must be measured: fewer vary too much to blame anything.
-inline constexpr std::int64_t kLeastSteps = 10;
+/// Steps that must be measured: fewer vary too much to blame anything, on equal ranks too.
+inline constexpr std::int64_t kLeastSteps = 20;
 /// Share of the time from which a loss is worth a sentence: less is within what repeated runs differ by.
 inline constexpr double kNoticeableShare = 0.1;
 /// The same of waiting for cores: so long wait five ranks on four cores. The program's

@@ -1,13 +1,17 @@
 #include "io/RankFile.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
+#include "base/System.hpp"
 #include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Native.hpp"
@@ -19,9 +23,22 @@ namespace multicard {
 
 namespace {
 
+constexpr const char* kDiskMayBeFull = "Free some space or choose another folder.";
+
 /// \throws DataError unless `code` is MPI_SUCCESS
 void check_written(int code, const std::string& path) {
   if (code != MPI_SUCCESS) throw DataError(fmt::format("{} cannot be written", path), mpi_error_text(code));
+}
+
+/// Gives an empty file its length and the space for it. MPI-IO does not pass every short write on, and a rank's part
+/// behind one that was not written would hide that it is missing.
+void reserve(const std::string& path, std::int64_t bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw DataError(fmt::format("{} cannot be written", path), system_error_text(errno));
+  const int number = bytes > 0 ? posix_fallocate(descriptor, 0, bytes) : 0;
+  close(descriptor);
+  if (number != 0)
+    throw DataError(fmt::format("{} cannot be written", path), system_error_text(number), kDiskMayBeFull);
 }
 
 /// An MPI file that all ranks have open. Errors of its calls are returned (the default of MPI for files).
@@ -50,11 +67,16 @@ class MpiFile {
       const auto from = std::min(static_cast<std::size_t>(begin), bytes.size());
       const auto count = static_cast<int>(std::min(kMaxTransferBytes, bytes.size() - from));
       agreed(communicator_, [&] {
+        MPI_Status status;
         const auto write = [&] {
           return MPI_File_write_at_all(file_, place + static_cast<std::int64_t>(from), bytes.data() + from, count,
-                                       MPI_BYTE, MPI_STATUS_IGNORE);
+                                       MPI_BYTE, &status);
         };
         check_written(counted_mpi(MpiFunction::file_write_at_all, static_cast<std::size_t>(count), write), path_);
+        int written = 0;
+        check_written(MPI_Get_count(&status, MPI_BYTE, &written), path_);
+        if (written != count)
+          throw DataError(fmt::format("{} cannot be written", path_), "a part of it is missing", kDiskMayBeFull);
       });
     }
   }
@@ -68,7 +90,7 @@ class MpiFile {
 }  // namespace
 
 std::int64_t write_in_rank_order(const std::string& path, const Communicator& communicator, std::string_view mine) {
-  if (communicator.is_null()) {
+  if (communicator.size() == 1) {
     write_file(path, mine);
     return static_cast<std::int64_t>(mine.size());
   }
@@ -77,6 +99,10 @@ std::int64_t write_in_rank_order(const std::string& path, const Communicator& co
   const std::vector<std::int64_t> lengths = communicator.allgather(static_cast<std::int64_t>(mine.size()));
   const auto place = std::accumulate(lengths.begin(), lengths.begin() + communicator.rank(), std::int64_t{0});
   const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  agreed(communicator, [&] {
+    const CreationGuard guard;
+    if (communicator.is_root()) reserve(pending.path(), total);
+  });
   {
     MpiFile file(pending.path(), communicator);
     const Watchdog::Guard guard(communicator.watchdog(), "writing a file together");
@@ -87,7 +113,7 @@ std::int64_t write_in_rank_order(const std::string& path, const Communicator& co
     if (!communicator.is_root()) return;
     if (static_cast<std::int64_t>(RegularFile(pending.path()).size()) != total)
       throw DataError(fmt::format("{} cannot be written", path), "it is not whole: the disk may be full",
-                      "Free some space or choose another folder.");
+                      kDiskMayBeFull);
   });
   pending.commit();
   return total;

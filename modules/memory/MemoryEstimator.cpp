@@ -131,11 +131,13 @@ std::string choose_micro_batch(TrainingSetup& setup) {
 }
 
 void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, RankRecord& record) {
-  const DeviceMemory memory = device_memory(setup.device().device);
   record.memory["host_peak_bytes"] = peak_resident_bytes();
   record.memory["host_tensor_peak_bytes"] = host_tensor_memory().peak;
-  record.memory["device_peak_bytes"] = memory.peak_allocated;
-  record.memory["device_reserved_bytes"] = memory.peak_reserved;
+  if (setup.device().gpu) {
+    const DeviceMemory memory = device_memory(setup.device().device);
+    record.memory["device_peak_bytes"] = memory.peak_allocated;
+    record.memory["device_reserved_bytes"] = memory.peak_reserved;
+  }
   record.memory["model/parameters"] = predicted.parameters;
   record.memory["model/frozen"] = predicted.frozen + predicted.reference;
   record.memory["model/reference"] = predicted.reference;

@@ -1,6 +1,9 @@
 #include "profiler/MemoryLog.hpp"
 
+#include <algorithm>
+
 #include <c10/core/Allocator.h>
+#include <c10/util/Logging.h>
 #include <unistd.h>
 
 namespace multicard {
@@ -22,6 +25,14 @@ class Reports final : public c10::MemoryReportingInfoBase {
 };
 
 }  // namespace
+
+MemoryLog::QuietAllocator::QuietAllocator() : level_(FLAGS_caffe2_log_level) {
+  constexpr int kErrors = 2;
+  FLAGS_caffe2_log_level = std::max(level_, kErrors);
+}
+MemoryLog::QuietAllocator::~QuietAllocator() {
+  FLAGS_caffe2_log_level = level_;
+}
 
 MemoryLog::MemoryLog(RangeLog& log)
     : reports_(std::make_shared<Reports>(log)), guard_(c10::DebugInfoKind::PROFILER_STATE, reports_) {}

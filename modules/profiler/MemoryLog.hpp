@@ -17,6 +17,18 @@ class MemoryLog {
   explicit MemoryLog(RangeLog& log);
 
  private:
+  /// Without LibTorch's warnings, several a window, that releases of older blocks are not reported: none is.
+  class QuietAllocator {
+   public:
+    QuietAllocator();
+    ~QuietAllocator();
+    QuietAllocator(const QuietAllocator&) = delete;
+    QuietAllocator& operator=(const QuietAllocator&) = delete;
+
+   private:
+    int level_;
+  };
+  QuietAllocator quiet_;
   std::shared_ptr<c10::DebugInfoBase> reports_;
   c10::DebugInfoGuard guard_;
 };

@@ -123,7 +123,7 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   add_ranges(log_, recorded);
   recorded.trace.has_event_destroys = device_.is_cuda();
   keep_steps(recorded.trace);
-  if (device_.is_cuda() && recorded.trace.gpu.empty())
+  if (device_.is_cuda() && recorded.trace.gpu.empty() && !std::exchange(has_warned_, true))
     log_warning(
         "the profile has no work of the GPU (CUPTI recorded none: another profiler, such as nsys or ncu, may hold it, "
         "or "

@@ -67,6 +67,7 @@ class ProfileWindows {
   std::unique_ptr<KinetoSession> session_;  ///< of the open window
   std::unique_ptr<MemoryLog> memory_;       ///< the same, where it records memory
   bool has_failed_ = false;                 ///< no further window is tried
+  bool has_warned_ = false;                 ///< that work of the GPU is missing
   std::int64_t first_step_ = 0;             ///< of the open window, as all below
   TimePoint opened_{};
   Totals totals_;

@@ -5,10 +5,15 @@
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
+#include "base/System.hpp"
 
 namespace multicard {
 
 namespace {
+
+/// What events of a part of a window may take while they are recorded. Making tables of them takes about eight times as
+/// much. Of the first part of a window that is not known yet.
+constexpr std::int64_t kPartBytes = std::int64_t{256} << 20, kFirstPartSteps = 20;
 
 bool has_profile(const History& history) {
   return std::ranges::any_of(history.rows,
@@ -48,8 +53,23 @@ void RunProfile::between_steps(const Change& change) {
   recorder_.take_profile(windows_->tables(), seconds_since(start));
 }
 
+void RunProfile::limit_part(std::int64_t step) {
+  const std::int64_t steps = step - part_first_;
+  if (steps < part_steps_) return;
+  const std::int64_t of_step = std::max<std::int64_t>(1, (resident_bytes() - opened_bytes_) / steps);
+  close(step);
+  std::int64_t most = 0;
+  between_steps([&](const ProfileWindows::Totals&) {
+    most = setup_.communicator.allreduce(std::max<std::int64_t>(1, kPartBytes / of_step), ReduceOp::min);
+  });
+  open(step);
+  part_steps_ = most;
+}
+
 void RunProfile::move_to(std::int64_t step) {
-  if (!windows_ || windows_->is_due(step) == is_open_) return;
+  if (!windows_) return;
+  if (is_open_ && windows_->is_due(step)) return limit_part(step);
+  if (windows_->is_due(step) == is_open_) return;
   if (is_open_)
     close(step);
   else
@@ -58,6 +78,9 @@ void RunProfile::move_to(std::int64_t step) {
 
 void RunProfile::open(std::int64_t step) {
   is_open_ = true;
+  part_first_ = step;
+  part_steps_ = kFirstPartSteps;
+  opened_bytes_ = resident_bytes();
   between_steps([&](const ProfileWindows::Totals& totals) {
     if (setup_.options.profile.trace) trace_.emplace(setup_.communicator, setup_.options.run.output, step);
     windows_->open(step, totals);

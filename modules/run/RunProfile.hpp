@@ -30,6 +30,8 @@ class RunProfile {
 
  private:
   void open(std::int64_t step);
+  /// Ends a part of the open window before its events fill the memory of any rank. Collective.
+  void limit_part(std::int64_t step);
   /// With the clock paused. \param change takes the totals of collectives
   template <class Change>
   void between_steps(const Change& change);
@@ -39,6 +41,9 @@ class RunProfile {
   RunRecorder& recorder_;
   std::unique_ptr<ProfileWindows> windows_;  ///< null where the deck asks for none
   bool is_open_ = false;                     ///< the same on all ranks, also where a rank could not open its window
+  std::int64_t part_first_ = 0;              ///< the first step of the open part of a window
+  std::int64_t part_steps_ = 0;              ///< how many it may have
+  std::int64_t opened_bytes_ = 0;            ///< resident memory when it opened
   std::optional<TraceFile> trace_;           ///< of the open window, where the deck asks for a time line
 };
 

@@ -15,6 +15,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
+#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Packing.hpp"
 #include "io/OwnFiles.hpp"
@@ -136,8 +137,9 @@ void TraceFile::write_parts(const std::optional<RecordedTimeline>& recorded, con
   const std::int64_t bytes = write_in_rank_order(path, communicator_, written.bytes);
   const std::int64_t num_events = communicator_.allreduce(written.num_events, ReduceOp::sum);
   if (communicator_.is_root())
-    log_info(fmt::format("time line of {} events: {} ({:.1f} MB; clocks of the ranks agree to {:.2g} us)", num_events,
-                         path, 1e-6 * static_cast<double>(bytes), 1e-3 * static_cast<double>(self.clock_error_ns)));
+    log_info(fmt::format("time line of {} events: {} ({:.1f} MB; clocks of the ranks agree to {} us)", num_events, path,
+                         1e-6 * static_cast<double>(bytes),
+                         significant(1e-3 * static_cast<double>(self.clock_error_ns), 2)));
 }
 
 void remove_traces(const std::string& folder) {

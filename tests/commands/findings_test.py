@@ -117,7 +117,7 @@ class Findings(CommandTest):
     def test_a_storage_that_answers_slowly_is_named(self):
         self.prepare(train=256)
         slow = {"LD_PRELOAD": SLOW_DISK, "SLOW_READ_S": "0.02"}
-        finding = self.expect_alone("slow_storage", 20, "data.read=pread", "data.workers=1", environment=slow)
+        finding = self.expect_alone("slow_storage", 30, "data.read=pread", "data.workers=1", environment=slow)
         self.assertEqual(finding["setting"], "data.cache")
         self.assertGreater(finding["numbers"]["row_ms"], 1)
 
@@ -131,7 +131,7 @@ class Findings(CommandTest):
     def test_ranks_that_share_a_core_wait_for_it(self):
         self.prepare(train=256)
         core = {min(os.sched_getaffinity(0))}
-        finding = self.expect_alone("oversubscribed", 20, "run.global_batch=64", cores=core)
+        finding = self.expect_alone("oversubscribed", 30, "run.global_batch=64", cores=core)
         self.assertGreater(finding["numbers"]["share"], 0.2)
 
 

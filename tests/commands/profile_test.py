@@ -199,7 +199,8 @@ class ProfileLanguage(TuningCase):
 
     def test_the_decks_of_the_study_make_their_pages(self):
         cases = ", ".join('{name: "set %s", data.train: "%s", run.micro_batch: %d}'
-                          % (name, self.path("text-%s-*.h5" % name), rows) for name, rows in (("train", 2), ("test", 1)))
+                          % (name, self.path("text-%s-*.h5" % name), rows)
+                          for name, rows in (("train", 2), ("test", 1)))
         operators = self.page_of_study("llm/study/profile.yaml", "sweep.cases=[%s]" % cases,
                                        "model.path=%s" % MODEL)
         for words in ("set train", "set test", "aten::", "backward"):

@@ -184,9 +184,9 @@ class SharedTimeline(ShareTest):
             decided = [event["args"]["detail"] for event in trace["traceEvents"] if event["ph"] == "i"]
             lines.append((trace["multicard_trace"]["first_step"], trace["multicard_trace"]["ranks"], decided))
         lines.sort()
-        # Until it moves, and then on two ranks.
-        self.assertEqual([ranks for _, ranks, _ in lines], [1, 2], lines)
-        self.assertEqual(lines[0][2], ["long: 1 -> 2 ranks"], lines)
+        # The last part of the window on one rank has the decision.
+        first_on_two = [ranks for _, ranks, _ in lines].index(2)
+        self.assertIn("long: 1 -> 2 ranks", lines[first_on_two - 1][2], lines)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 
 from intervals import of_steps
 
-LEAST_STEPS, NOTICEABLE, NOTICEABLE_WAIT = 10, 0.1, 0.2
+LEAST_STEPS, NOTICEABLE, NOTICEABLE_WAIT = 20, 0.1, 0.2
 
 
 def text(value):
@@ -66,7 +66,8 @@ def of_communication(run, group, exposed):
         size = group["communication/all_reduce/payload_bytes"][:][most]
         numbers = {"calls_per_step": float(calls[most]) / run.num_steps,
                    "bytes_per_call": float(size) / calls[most] if calls[most] else math.nan}
-        if numbers["calls_per_step"] >= 8 and numbers["bytes_per_call"] < 250e3:
+        is_chosen = run.deck.get("parallel.bucket_mb") == "auto"
+        if not is_chosen and numbers["calls_per_step"] >= 8 and numbers["bytes_per_call"] < 250e3:
             return {"small_buckets": {"share": exposed, **numbers}}
     return {"exposed_communication": {"share": exposed}}
 
