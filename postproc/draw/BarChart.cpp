@@ -14,7 +14,7 @@ namespace multicard::post {
 namespace {
 
 /// Pixels after which labels and notes are broken into lines.
-constexpr double kLabelWidth = 170, kNoteWidth = 150;
+constexpr double kLabelWidth = 140, kNoteWidth = 110;
 
 /// A bar with its texts, placed below the bars before it: rows are as high as their label or note, whichever has more
 /// lines.
@@ -115,10 +115,11 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
     double x = area.left;
     for (const Segment& segment : bar.segments) {
       const double width = segment.value * scale;
-      if (!segment.text.empty() && width > text_width(segment.text, 13) + 6)
+      if (!segment.text.empty() && width > text_width(segment.text, Canvas::kFontSize) + 6)
         canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, segment.ink);
       x += width;
     }
+    canvas.tip(x, middle, bar.hover);
     const bool failed = bar.status == BarStatus::failed;
     // Point type 2 of gnuplot is the cross that all figures use for what did not complete.
     if (failed) canvas.marker(x + 10, middle, 2, kFailed);

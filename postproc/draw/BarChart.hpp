@@ -26,6 +26,7 @@ struct Bar {
   std::optional<ErrorBar> interval;  ///< of the whole bar
   std::string note;                  ///< text after the bar
   BarStatus status = BarStatus::complete;
+  std::string hover = {};  ///< what a pointer on the end of the bar shows
 };
 
 struct BarChart {

@@ -16,7 +16,7 @@ namespace multicard::post {
 namespace {
 
 /// Pixels.
-constexpr double kTitleSize = 17, kSubtitleSize = 13;
+constexpr double kTitleSize = 17, kSubtitleSize = Canvas::kFontSize;
 constexpr double kBold = 1.12;  ///< how much wider bold text is
 /// Encloses a position; quoted() removes control characters, so that no text contains it.
 constexpr char kPlace = '\x01';
@@ -172,6 +172,10 @@ void Canvas::area(const Area& area) {
   area_ = area;
 }
 
+void Canvas::tip(double x, double y, const std::string& text) {
+  if (!text.empty()) tips_.push_back({x, y, text});
+}
+
 void Canvas::command(const std::string& line) {
   commands_.push_back(line);
 }
@@ -234,7 +238,7 @@ Drawing Canvas::finished(double height) const {
     out += line + "\n";
   }
   out += blocks_ + "plot " + join(elements_, ", \\\n     ") + "\n";
-  return {out, height, content_top_ - 8};
+  return {out, height, content_top_ - 8, tips_};
 }
 
 }  // namespace multicard::post

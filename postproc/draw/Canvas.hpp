@@ -44,11 +44,18 @@ struct ShownInterval {
 };
 enum class Along { x, y };
 
+/// What a pointer shows at a place of a figure.
+struct Tip {
+  double x = 0, y = 0;
+  std::string text;
+};
+
 /// A figure for gnuplot.
 struct Drawing {
   std::string script;      ///< for any terminal, which it does not set
   double height = 0;       ///< pixels; the width is Canvas::kWidth
   double head_height = 0;  ///< pixels that title and subtitle take on top
+  std::vector<Tip> tips = {};
 };
 
 /// \name The whole script that draws it: for a page of any theme, and black on transparent for paper
@@ -59,7 +66,7 @@ std::string pdf_script(const Drawing& drawing);
 
 class Canvas {
  public:
-  static constexpr double kWidth = 560;
+  static constexpr double kWidth = 460;
   static constexpr double kFontSize = 14, kLineHeight = 16;
 
   /// Puts the title (bold) and the smaller subtitle on top, broken into lines where they are long.
@@ -78,6 +85,8 @@ class Canvas {
   /// Coloured squares with names from `y` on, broken into rows; returns the position below them.
   double legend(double x, double y, const std::vector<std::pair<std::string, std::string>>& colours_and_names);
   void area(const Area& area);
+  /// Nothing of an empty text.
+  void tip(double x, double y, const std::string& text);
   /// A line of gnuplot before the plot command.
   void command(const std::string& line);
   /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` becomes its data block.
@@ -95,6 +104,7 @@ class Canvas {
   std::vector<std::string> elements_;
   std::string blocks_;
   Area area_;
+  std::vector<Tip> tips_;
 };
 
 }  // namespace multicard::post

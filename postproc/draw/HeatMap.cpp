@@ -13,7 +13,7 @@ namespace multicard::post {
 namespace {
 
 /// Pixels; cells are kGap smaller than their places.
-constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 190;
+constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 150;
 constexpr double kDark = 0.75;  ///< cells of at least this shade have white text
 
 double label_room(const HeatMap& map) {

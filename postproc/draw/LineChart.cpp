@@ -13,8 +13,8 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kPlotHeight = 290;
-constexpr double kLabelWidth = 150;
+constexpr double kPlotHeight = 250;
+constexpr double kLabelWidth = 118;
 constexpr double kSpread = 1.12;  ///< factor of the room left of the first count and right of the last
 constexpr double kDodge = 1.02;   ///< factor between series at one count, so that error bars do not hide each other
 /// The same for linear_values, as shares of the distance from the first value to the last.
@@ -24,6 +24,16 @@ constexpr const char* kIdeal = "ideal";
 /// Of an axis, with the distance of its ticks.
 struct Range {
   double low = 0, high = 1, step = 1;
+  bool is_logarithmic = false;  ///< without a step
+
+  /// From 0 at the lower end to 1 at the upper one; what lies outside is at an end.
+  double share(double value) const {
+    const double inside = std::clamp(value, low, high);
+    return is_logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
+  }
+  double at(double share) const {
+    return is_logarithmic ? low * std::pow(high / low, share) : low + share * (high - low);
+  }
 };
 
 /// Calls `visit(point)` for all points and crosses.
@@ -64,8 +74,32 @@ Range x_range(const LineChart& chart) {
   return {0, std::max(largest, 1.0), whole_step};
 }
 
+/// Points, intervals and the ideal with room around them. Intervals are cut at half the smallest and twice the largest
+/// value.
+Range log_range(const LineChart& chart) {
+  double least = 1e300, most = 0, low = 1e300, high = 0;
+  const auto include = [&](double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  };
+  each_point(chart, [&](const Point& point) {
+    if (!std::isfinite(point.y) || point.y <= 0) return;
+    include(point.y);
+    if (!point.interval) return;
+    low = std::min(low, point.interval->low);
+    high = std::max(high, point.interval->high);
+  });
+  if (chart.ideal)
+    for (const double tick : {chart.ticks.front(), chart.ticks.back()})
+      include(chart.ideal(tick));
+  least = std::min(least, std::max(low, least / 2));
+  most = std::max(most, std::min(high, 2 * most));
+  return {least / kSpread, most * kSpread, 0, true};
+}
+
 /// Intervals are cut at a quarter above the largest value: those of two repeats can be very wide.
 Range y_range(const LineChart& chart, double last_x) {
+  if (chart.vertical == Vertical::logarithmic) return log_range(chart);
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
     // Crosses of failed runs have no height.
@@ -94,9 +128,7 @@ std::vector<std::string> label_lines(const Series& series) {
 
 /// Each label at the height of its line's last point; of a series of crosses alone at the edge where they are.
 std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double last_x, const Area& area) {
-  const auto pixel = [&](double value) {
-    return area.bottom - (std::clamp(value, y.low, y.high) - y.low) / (y.high - y.low) * area.height();
-  };
+  const auto pixel = [&](double value) { return area.bottom - y.share(value) * area.height(); };
   const double unmeasured = chart.crosses == Crosses::on_top ? y.high : y.low;
   std::vector<EndLabel> labels;
   for (const Series& series : chart.series)
@@ -128,8 +160,22 @@ std::size_t style_of(const Series& series) {
   return series.style % kColours.size();
 }
 
+/// Numbers with one digit, the fewest kinds of them that make three ticks.
+std::vector<double> log_ticks(const Range& y) {
+  std::vector<double> ticks;
+  for (const std::vector<double>& digits : {std::vector<double>{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 7}}) {
+    ticks.clear();
+    for (double decade = std::pow(10, std::floor(std::log10(y.low))); decade <= y.high; decade *= 10)
+      for (const double digit : digits)
+        if (digit * decade >= y.low && digit * decade <= y.high) ticks.push_back(digit * decade);
+    if (ticks.size() >= 3) break;
+  }
+  return ticks;
+}
+
 /// Multiples of the step within the range; the tolerance keeps the ends, which are multiples but for rounding.
 std::vector<double> y_ticks(const Range& y) {
+  if (y.is_logarithmic) return log_ticks(y);
   std::vector<double> ticks;
   const auto first = static_cast<std::int64_t>(std::ceil(y.low / y.step - 1e-9));
   const auto last = static_cast<std::int64_t>(std::floor(y.high / y.step + 1e-9));
@@ -155,7 +201,7 @@ void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
     // Equal factors: evenly spaced on the logarithmic axis, where curves are drawn most often.
     const double x = first * std::pow(last / first, static_cast<double>(i) / kPieces);
     const double value = chart.ideal(x);
-    if (value <= y.high) line.push_back({x, value});
+    if (value >= y.low && value <= y.high) line.push_back({x, value});
   }
   canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
 }
@@ -166,6 +212,7 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   canvas.command("set grid ytics lc rgb '#808080' dt 1");
   canvas.command(fmt::format("set xrange [{:.8g}:{:.8g}]", x.low, x.high));
   canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
+  if (y.is_logarithmic) canvas.command("set logscale y");
   std::vector<std::string> ticks;
   for (const double value : y_ticks(y))
     ticks.push_back(fmt::format("'{}' {:.8g}", significant(value, 6), value));
@@ -176,6 +223,15 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
     ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 6), tick));
   if (chart.horizontal == Horizontal::log2_counts) canvas.command("set logscale x 2");
   canvas.command("set xtics (" + join(ticks, ", ") + ")");
+}
+
+/// What a pointer shows at the points, which stand where draw_series() puts them but for the little that parts series.
+void add_tips(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
+  const Range across{x.low, x.high, x.step, chart.horizontal == Horizontal::log2_counts};
+  for (const Series& series : chart.series)
+    for (const Point& point : series.points)
+      canvas.tip(area.left + across.share(point.x) * area.width(), area.bottom - y.share(point.y) * area.height(),
+                 point.hover);
 }
 
 /// A line with its points, error bars and crosses. At counts and values of settings series stand side by side around
@@ -200,7 +256,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
     bars.push_back({at(point.x), std::max(low, y.low), std::min(high, y.high), cut_low, cut_high});
   }
   // On an edge a cross would be half hidden.
-  const double bottom = y.low + 0.03 * (y.high - y.low), top = y.high - 0.03 * (y.high - y.low);
+  const double bottom = y.at(0.03), top = y.at(0.97);
   for (const Point& point : series.crosses)
     crosses.push_back({at(point.x), std::isfinite(point.y)             ? std::clamp(point.y, bottom, top)
                                     : chart.crosses == Crosses::on_top ? top
@@ -230,6 +286,7 @@ Drawing LineChart::drawing() const {
   draw_ideal(canvas, *this, y);
   for (std::size_t i = 0; i < series.size(); ++i)
     draw_series(canvas, *this, i, y);
+  add_tips(canvas, *this, x, y, area);
   return canvas.finished(area.bottom + 52);
 }
 

@@ -15,6 +15,7 @@ namespace multicard::post {
 struct Point {
   double x = 0, y = 0;
   std::optional<ErrorBar> interval;
+  std::string hover = {};  ///< what a pointer on the point shows
 };
 
 struct Series {
@@ -30,7 +31,11 @@ enum class Horizontal {
   linear,         ///< from 0 to the last point, of whole numbers such as steps
   quantity        ///< from 0 to a tick right of all points
 };
-enum class Vertical { from_zero, fitted };
+enum class Vertical {
+  from_zero,
+  fitted,      ///< around the points
+  logarithmic  ///< the same; of positive values
+};
 /// Where the crosses stand of what has no value: at the end of the axis that looks worse.
 enum class Crosses { on_axis, on_top };
 

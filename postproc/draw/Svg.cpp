@@ -82,6 +82,16 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
   return head + svg;
 }
 
+std::string with_tips(std::string svg, const std::vector<Tip>& tips) {
+  std::string circles;
+  for (const Tip& tip : tips)
+    circles +=
+        fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" fill=\"transparent\"><title>{}</title></circle>\n",
+                    tip.x, tip.y, escaped(tip.text));
+  const std::size_t end = svg.rfind("</svg>");
+  return end == std::string::npos ? svg : svg.insert(end, circles);
+}
+
 /// The head is only cut from the view box: its texts stay in the file, but outside of what is shown.
 std::string without_head(std::string svg, double height) {
   std::smatch box;

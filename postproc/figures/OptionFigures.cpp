@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "postproc/draw/DotChart.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
@@ -15,18 +16,20 @@ namespace multicard::post {
 namespace {
 
 /// A ratio of rates with its interval; a cross where no pair of cells completed.
-Bar bar_of(const OptionEffect& effect, const std::string& colour) {
-  Bar bar;
-  bar.label = effect.label();
+Dot dot_of(const OptionEffect& effect, const std::string& colour) {
+  Dot dot;
+  dot.label = effect.label();
   if (!effect.ratio.known()) {
-    bar.status = BarStatus::failed;
-    bar.note = "did not complete";
-    return bar;
+    dot.note = "did not complete";
+    return dot;
   }
-  bar.segments = {{effect.ratio.value, colour, "#111111", ""}};
-  bar.interval = error_bar(effect.ratio);
-  bar.note = alike(effect.ratio.value, effect.ratio.value, 3);
-  return bar;
+  dot.colour = colour;
+  dot.value = effect.ratio.value;
+  dot.interval = error_bar(effect.ratio);
+  dot.note = alike(effect.ratio.value, effect.ratio.value, 3);
+  dot.hover = fmt::format("{}: {} times the rate, {}", effect.label(), with_interval(effect.ratio, 3),
+                          counted_pairs(effect.ratio.num_values, "runs"));
+  return dot;
 }
 
 /// The option that changes most, of those that a choice can rest on; null when there is none.
@@ -74,12 +77,12 @@ std::string caption_of(const std::vector<OptionEffect>& effects) {
 void add_option_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   for (const std::vector<OptionEffect>& effects : pieces(study.effects, kMostBars)) {
-    BarChart chart;
+    DotChart chart;
     std::size_t colour = 0;
     for (std::size_t i = 0; i < effects.size(); ++i) {
       // Values of one option share a colour.
       if (i > 0 && effects[i].key != effects[i - 1].key) ++colour;
-      chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
+      chart.dots.push_back(dot_of(effects[i], kColours[colour % kColours.size()]));
     }
     if (std::ranges::none_of(effects, [](const auto& effect) { return effect.ratio.known(); })) continue;
     const Finding title = title_of(effects);
@@ -90,7 +93,6 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
                         ? ", × did not complete"
                         : "");
     chart.x_name = "times the rate";
-    chart.reference = 1;
     figures.push_back(
         figure_of(numbered("options", number++), Section::study, title, chart, caption_of(effects), kOptionEffect));
   }

@@ -54,7 +54,7 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
       map.cells[row].push_back(share_of_best(study, group, map.rows[row], *best));
   }
   if (map.columns.empty()) return;
-  map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
+  map.subtitle = "Rate relative to the best in each column, at its best number of ranks";
   if (any_failed(map)) map.subtitle += "; × did not complete";
   figures.push_back(figure_of("overview", Section::study, winners_finding(study), map,
                               "1.00 is the fastest of its column; columns are different work and not compared.",

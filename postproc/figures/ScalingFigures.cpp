@@ -50,7 +50,10 @@ Series series_of(const Study& study, const Lines& lines, std::size_t configurati
   for (const Cell* cell : study.cells_of(configuration)) {
     const Estimate estimate = quantity(*cell);
     const bool complete = cell->status == CellStatus::complete && estimate.known();
-    if (complete) series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate)});
+    if (complete)
+      series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate),
+                               fmt::format("{} on {}: {}, {}", series.label, counted(cell->ranks, "rank"),
+                                           with_interval(estimate), counted(cell->num_repeats(), "repeat"))});
     // A stopped run was measured; a failed one has no value.
     if (any_unfinished(study, *cell))
       series.crosses.push_back(
@@ -115,13 +118,13 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
        {"ranks", best.ranks},
        {"baseline_s_per_thousand", base.time_per_thousand().value},
        {"baseline_ranks", base.ranks}}};
+  chart.vertical = Vertical::logarithmic;
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
   chart.ideal = [of_one](double ranks) { return of_one / ranks; };
   const std::string caption =
-      fmt::format("{} {}: {} {}{}. Ideal: its time on {} over the number of ranks. {}", name,
-                  "on " + counted(best.ranks, "rank"), significant(best.rate.value), study.rate_unit(),
-                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_finding(study, best).text);
+      fmt::format("Both axes are logarithmic. Ideal: the time of {} on {} over the number of ranks.", name,
+                  counted(base.ranks, "rank"));
   add(study, chart, title, lines, "time" + suffix, caption, figures);
 }
 
@@ -148,15 +151,18 @@ Finding speedup_title(const Study& study, const Cell& best, const std::string& n
 void add_speedup(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
                  std::vector<Figure>& figures) {
   LineChart chart = chart_of(study, lines, &Cell::speedup);
-  chart.y_name = "speedup S(R) = R0 · rate(R) / rate(R0)";
+  chart.vertical = Vertical::logarithmic;
+  chart.y_name = "speedup";
   chart.ideal = [](double ranks) { return ranks; };
   std::vector<std::string> parts;
   for (const std::size_t index : lines.configurations)
-    if (const Cell* cell = largest(study, index); cell && cell->speedup.known())
-      parts.push_back(fmt::format("{}: {}{} on {}", lines.label(study, index), significant(cell->speedup.value, 3),
-                                  interval_text(cell->speedup, 3), cell->ranks));
+    if (const Cell* cell = largest(study, index); cell && cell->speedup.known() && cell != &best)
+      parts.push_back(
+          fmt::format("{}: {} on {}", lines.label(study, index), with_interval(cell->speedup, 3), cell->ranks));
   add(study, chart, speedup_title(study, best, lines.label(study, best.configuration)), lines, "speedup" + suffix,
-      fmt::format("Speedup over the smallest measured number of ranks. {}.", join(parts, "; ")), figures);
+      "Rate over that on the fewest ranks; both axes are logarithmic." +
+          (parts.empty() ? std::string() : fmt::format(" {}.", join(parts, "; "))),
+      figures);
 }
 
 Finding efficiency_title(const Cell& cell, const std::string& name) {
@@ -178,10 +184,10 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
         cell && cell->ranks == best.ranks && cell->efficiency.value > most->efficiency.value)
       most = cell;
   const Finding title = efficiency_title(*most, lines.label(study, most->configuration));
-  chart.y_name = "efficiency S(R) / R";
+  chart.y_name = "efficiency = speedup / ranks";
   chart.ideal = [](double) { return 1.0; };
-  add(study, chart, title, lines, "efficiency" + suffix,
-      fmt::format("1 would be perfect. {}", limit_finding(study, *most).text), figures);
+  add(study, chart, title, lines, "efficiency" + suffix, "Speedup over the factor by which the ranks grew; 1 is ideal.",
+      figures);
 }
 
 /// One figure for each kind of work; where each kind was done with the same options only, one of all kinds.

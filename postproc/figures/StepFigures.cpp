@@ -146,6 +146,7 @@ Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, c
 }  // namespace
 
 void add_share_figures(const Study& study, std::vector<Figure>& figures) {
+  if (study.comparable().size() <= kMostPhaseGroups) return;  // the figures of phases have the shares too
   int number = 0;
   for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
     if (none_measured(cells)) continue;
@@ -155,7 +156,7 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures) {
     chart.legend = phase_legend();
     const Finding title = share_title(study, cells);
     chart.subtitle =
-        fmt::format("{}{}. Collectives: what a step waits for them. Mean over ranks and measured steps, {}",
+        fmt::format("{}{}. Collectives: waiting time. Mean over ranks and measured steps, {}",
                     common_settings(study, configurations_of(cells)), on_ranks(cells), repeats_text(cells));
     chart.x_name = "% of a step";
     figures.push_back(figure_of(numbered("share", number++), Section::phases, title, chart,
@@ -178,9 +179,8 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms per step";
-      const Cell* best = fastest(study, group);
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, title, chart,
-                                  best ? limit_finding(study, *best).text : std::string(), "Times of a step"));
+                                  "In the bars: % of the step. At right: its time.", "Times of a step"));
     }
 }
 

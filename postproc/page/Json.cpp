@@ -89,6 +89,7 @@ Json json_of(const Collection& collection, const RunReport& run) {
 std::string summary_json(const Collection& collection, const PageFigures& figures) {
   Json out{{"format", "multicard-summary"}, {"schema_version", 3}, {"notices", collection.notices}};
   out["headline"] = json_of(headline(collection));
+  out["subject"] = json_of(subject(collection));
   out["share"] = Json::array();
   for (const Source& source : collection.sources)
     if (const Finding share = share_finding(source.allocation); !share.empty()) out["share"].push_back(json_of(share));

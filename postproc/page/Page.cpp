@@ -1,16 +1,11 @@
 #include "postproc/page/Page.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
 #include "postproc/page/PageFrame.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageTables.hpp"
-#include "postproc/study/Evaluation.hpp"
-#include "postproc/study/Ranking.hpp"
-#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -28,19 +23,19 @@ std::string meta_line(const Collection& collection, const PageNotes& notes) {
 
 /// Parts of what is not there (studies, evaluations, counts) are left out, with their entries in the contents.
 std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& figures) {
-  std::vector<PagePart> parts{{"answer", "The answer", answer_html(collection)}};
+  std::vector<PagePart> parts{{"answer", "The answer", answer_html(collection, figures)}};
   if (!collection.studies.empty()) {
+    parts.push_back({"setup", "What was run", setup_html(collection)});
     if (const std::string advice = advice_html(collection); !advice.empty())
       parts.push_back({"advice", "What to use", advice});
     if (const std::string findings = findings_html(collection); !findings.empty())
       parts.push_back({"findings", "What slows runs down", findings});
     if (const std::string changes = before_after_html(collection); !changes.empty())
       parts.push_back({"before-after", "Before and after", changes});
-    parts.push_back({"setup", "What was run", setup_html(collection)});
     for (std::size_t i = 0; i < collection.studies.size(); ++i) {
       const Study& study = collection.studies[i];
       parts.push_back({study.id.empty() ? "study" : study.id, study.id.empty() ? "The study" : study.title(),
-                       study_html(study, figures.of_studies[i])});
+                       study_html(study, figures.of_studies[i], key_figure(collection, figures))});
     }
     if (!collection.counted.empty()) parts.push_back({"counted", kCountedHeading, counted_html(collection.counted)});
     parts.push_back({"step", "Where a step’s time goes", step_html(collection, figures)});
@@ -54,27 +49,6 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
   if (!collection.studies.empty()) parts.push_back({"runs", "Every run", runs_html(collection)});
   parts.push_back({"provenance", "Provenance", provenance_html(collection)});
   return parts;
-}
-
-/// "Image size on 1, 2 ranks: 5 configurations, of which 4 completed"
-Finding title_of(const Study& study) {
-  Finding out{study.title(), {}, "headline"};
-  const std::size_t all = study.configurations.size();
-  if (all == 1) {
-    const auto unfinished = [](const Cell& cell) { return cell.status != CellStatus::complete; };
-    const auto number = std::ranges::count_if(study.cells, unfinished);
-    if (number == 0 || study.cells.size() == 1) return out;
-    out.evidence.add({{"cells", study.cells.size()}, {"unfinished", number}});
-    out.text += fmt::format(", of which {} did not complete", number);
-    return out;
-  }
-  std::size_t completed = 0;
-  for (std::size_t i = 0; i < all; ++i)
-    if (largest(study, i)) ++completed;
-  out.evidence.add({{"configurations", all}, {"completed", completed}});
-  out.text += ": " + counted(static_cast<long>(all), "configuration");
-  if (completed < all) out.text += fmt::format(", of which {} completed", completed);
-  return out;
 }
 
 }  // namespace
@@ -92,18 +66,8 @@ PageFigures plan_figures(const Collection& collection, const std::optional<HeatA
   return figures;
 }
 
-Finding headline(const Collection& collection) {
-  const std::size_t number = collection.studies.size();
-  if (number == 0) return {"Evaluation of " + evaluation_name(collection.evaluated.front()), {}, "headline"};
-  if (collection.sources.size() == 1)
-    if (const Finding share = share_finding(collection.sources.front().allocation); !share.empty())
-      return {share.text, share.evidence, "headline"};
-  if (number == 1) return title_of(collection.studies.front());
-  return {fmt::format("{} studies", number), {{"studies", number}}, "headline"};
-}
-
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {
-  return html_page(headline(collection).text, meta_line(collection, notes), notes.warnings,
+  return html_page({headline(collection).text, subject(collection).text, meta_line(collection, notes)}, notes.warnings,
                    parts_of(collection, figures));
 }
 

@@ -24,8 +24,12 @@ struct PageFigures {
 /// All figures of a collection, in the order of the page, not yet drawn.
 PageFigures plan_figures(const Collection& collection, const std::optional<HeatAxes>& heat = std::nullopt);
 
-/// "headline": what the page is called: the tasks of a shared job with whether that paid, or what was varied.
+/// "headline": the answer in one sentence, without a full stop: of a shared job whether that paid, else the first
+/// answer of the largest study, or the score of an evaluation.
 Finding headline(const Collection& collection);
+
+/// "subject": what was run, and how much of it completed.
+Finding subject(const Collection& collection);
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/XmlText.hpp"
+#include "postproc/page/Html.hpp"
 #include "postproc/page/PageStyle.hpp"
 
 namespace multicard::post {
@@ -19,7 +20,7 @@ std::string head_of(const std::string& title) {
 
 }  // namespace
 
-std::string html_page(const std::string& title, const std::string& meta, const std::vector<std::string>& warnings,
+std::string html_page(const PageHead& head, const std::vector<std::string>& warnings,
                       const std::vector<PagePart>& parts) {
   std::string contents, body, notes;
   for (const PagePart& part : parts) {
@@ -30,10 +31,12 @@ std::string html_page(const std::string& title, const std::string& meta, const s
   for (const std::string& warning : warnings)
     notes += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
   return fmt::format(
-      "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n<p class=\"meta\">{}</p>\n{}</header>\n"
+      "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n{}<p class=\"meta\">{}</p>\n{}</header>\n"
       "<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n{}</main>\n</div>\n<script>{}</script>\n</body>\n"
       "</html>\n",
-      head_of("multicard: " + title), escaped(title), escaped(meta), notes, contents, body, kScript);
+      head_of("multicard: " + head.title), sentence(head.title),
+      head.subject.empty() ? std::string() : fmt::format("<p class=\"subject\">{}</p>\n", sentence(head.subject)),
+      escaped(head.meta), notes, contents, body, kScript);
 }
 
 }  // namespace multicard::post

@@ -13,8 +13,14 @@ struct PagePart {
   std::string html;  ///< all other text is escaped here
 };
 
-/// \param meta a line below the title: what the page was made from, and by what
-std::string html_page(const std::string& title, const std::string& meta, const std::vector<std::string>& warnings,
+/// What stands on top of a page.
+struct PageHead {
+  std::string title;
+  std::string subject;  ///< the line below it; none where it is empty
+  std::string meta;     ///< what the page was made from, and by what
+};
+
+std::string html_page(const PageHead& head, const std::vector<std::string>& warnings,
                       const std::vector<PagePart>& parts);
 
 }  // namespace multicard::post

@@ -1,12 +1,14 @@
 #include "postproc/page/PageParts.hpp"
 
+#include <cmath>
 #include <functional>
-#include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
+#include "postproc/page/CsvText.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
@@ -22,48 +24,34 @@ namespace {
 /// Longer tables are folded, or cut to their most frequent rows.
 constexpr std::size_t kMostConfused = 20, kMostCellsUnfolded = 18, kMostClassesUnfolded = 40;
 
-/// The command lines of all files, each once: what repeats the figure's measurement.
-std::string made_with(const std::vector<Source>& sources) {
-  std::set<std::string> commands;
-  for (const Source& source : sources)
-    if (const auto found = source.attributes.find("command_line");
-        found != source.attributes.end() && !found->second.empty())
-      commands.insert(found->second);
-  std::string out;
-  for (const std::string& command : commands)
-    out += fmt::format("{}<code>{}</code>", out.empty() ? "Made by " : ", ", escaped(command));
-  return out;
-}
-
-std::string figure_html(const Figure& figure, const std::string& command) {
-  return fmt::format(
-      "<figure id=\"{0}\">\n<h4>{1}</h4>\n<p class=\"note\">{2}</p>\n{3}<figcaption>{4} <span class=\"made\">{5}"
-      "</span></figcaption></figure>\n",
-      figure.id, escaped(figure.title), sentence(figure.subtitle), figure.svg_on_page, sentence(figure.caption),
-      command);
-}
-
-/// The figures of a section; with `Topics::named`, each topic's heading before its first.
+/// The figures of a section but `key`, which stands above; with `Topics::named`, each topic's heading before its first.
 enum class Topics { named, unnamed };
-std::string figures_of(const std::vector<Source>& sources, const std::vector<Figure>& figures, Section section,
-                       Topics topics, const std::function<std::string(const std::string&)>& after_topic = {}) {
-  const std::string command = made_with(sources);
-  std::string out, topic;
+std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Section section, Topics topics,
+                       const std::function<std::string(const std::string&)>& after_topic = {}) {
+  std::string out, topic, of_topic;
   const auto finish = [&] {
+    if (!of_topic.empty()) out += fmt::format("<div class=\"figures\">\n{}</div>\n", of_topic);
+    of_topic.clear();
     if (!topic.empty() && after_topic) out += after_topic(topic);
   };
   for (const Figure& figure : figures) {
-    if (figure.section != section || figure.svg_on_page.empty()) continue;
+    if (figure.section != section || figure.svg_on_page.empty() || &figure == key) continue;
     if (figure.heading != topic) {
       finish();
       topic = figure.heading;
       if (topics == Topics::named && !topic.empty()) out += subheading(topic);
     }
-    out += figure_html(figure, command);
+    of_topic += figure_html(figure);
   }
   finish();
   return out;
 }
+
+/// Of a chart's data: numbers in full, nothing for what is not known.
+struct ToField {
+  std::string operator()(const std::string& name) const { return name; }
+  std::string operator()(double value) const { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
+};
 
 /// `part` of each study, below the study's title where there are several.
 std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part) {
@@ -74,17 +62,6 @@ std::string each_study(const Collection& collection, const std::function<std::st
     out += html;
   }
   return out;
-}
-
-/// The first sentence alone, the rest below it: in one paragraph where all configurations do the same work, else as a
-/// list.
-std::string answer_of(const Study& study) {
-  const std::vector<std::string> texts = texts_of(study.answers);
-  if (study.kind == StudyKind::methods) return list(texts);
-  const std::string first = paragraph(study.answers.front().sentence());
-  const std::vector<std::string> others(texts.begin() + 1, texts.end());
-  if (study.kind != StudyKind::one_work) return first + list(others);
-  return others.empty() ? first : first + paragraph(join(others, " "));
 }
 
 /// Nothing of no findings.
@@ -100,11 +77,11 @@ std::string cells_html(const Study& study) {
 }
 
 /// Of each configuration on most ranks, where stragglers matter most.
-std::string ranks_of(const Study& study, const std::vector<Figure>& figures) {
+std::string ranks_of(const Study& study, const std::vector<Figure>& figures, const Figure* key) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
     if (const Cell* cell = largest(study, i)) lines.push_back(ranks_finding(study, *cell).text);
-  return list(lines) + figures_of(study.sources, figures, Section::ranks, Topics::unnamed);
+  return list(lines) + figures_of(figures, key, Section::ranks, Topics::unnamed);
 }
 
 std::string pairs_text(const std::map<std::string, std::string>& pairs) {
@@ -128,14 +105,21 @@ std::string first_deck(const Collection& collection, const std::string& path) {
 
 }  // namespace
 
-std::string answer_html(const Collection& collection) {
-  std::string out = "<div class=\"answer\">\n";
-  for (const Source& source : collection.sources)
-    if (const Finding share = share_finding(source.allocation); !share.empty()) out += paragraph(share.text);
-  out += each_study(collection, [&](std::size_t i) { return answer_of(collection.studies[i]); });
-  for (const RunReport& run : collection.evaluated)
-    out += paragraph(fmt::format("{}: {}", evaluation_name(run), score_sentence(*run.evaluation)));
-  return out + "</div>\n";
+std::string figure_html(const Figure& figure, FigureTitle title) {
+  CsvText csv;
+  for (const std::vector<ChartValue>& row : figure.data.rows) {
+    CsvText::Row fields;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      fields.emplace_back(figure.data.columns[i], std::visit(ToField{}, row[i]));
+    csv.add(fields);
+  }
+  const std::string heading =
+      title == FigureTitle::shown ? fmt::format("<h4>{}</h4>\n", sentence(figure.title)) : std::string();
+  return fmt::format(
+      "<figure id=\"{}\">\n{}<p class=\"note\">{}</p>\n{}<figcaption>{} <span class=\"screen\">{}</span>"
+      "</figcaption></figure>\n",
+      figure.id, heading, sentence(figure.subtitle), figure.svg_on_page, sentence(figure.caption),
+      download("Data", figure.id + ".csv", "text/csv", csv.text()));
 }
 
 std::string advice_html(const Collection& collection) {
@@ -154,14 +138,14 @@ std::string profiles_html(const Collection& collection) {
   return each_study(collection, [&](std::size_t i) { return profile_html(collection.studies[i]); });
 }
 
-std::string study_html(const Study& study, const std::vector<Figure>& figures) {
+std::string study_html(const Study& study, const std::vector<Figure>& figures, const Figure* key) {
   const std::string cells = cells_html(study);
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
   out += data_sets_html(study) + methods_html(study) + allocation_html(study);
   // Tables of options and predictions follow their figures; without gnuplot there are none to follow.
   bool options_shown = false, scaling_shown = false;
-  out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
+  out += figures_of(figures, key, Section::study, Topics::named, [&](const std::string& topic) {
     if (topic == kPrediction) {
       scaling_shown = true;
       return scaling_html(study);
@@ -173,14 +157,14 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   if (!scaling_shown) out += scaling_html(study);
   if (!options_shown) out += options_html(study);
   if (!few) out += folded(fmt::format("Table of {}", counted(static_cast<long>(study.cells.size()), "cell")), cells);
-  return out + figures_of(study.sources, figures, Section::learning, Topics::named);
+  return out + figures_of(figures, key, Section::learning, Topics::named);
 }
 
 std::string step_html(const Collection& collection, const PageFigures& figures) {
+  const Figure* const key = key_figure(collection, figures);
   return each_study(collection, [&](std::size_t i) {
     const Study& study = collection.studies[i];
-    return table(phases_table(study)) +
-           figures_of(study.sources, figures.of_studies[i], Section::phases, Topics::unnamed) +
+    return table(phases_table(study)) + figures_of(figures.of_studies[i], key, Section::phases, Topics::unnamed) +
            communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study);
   });
 }
@@ -188,12 +172,15 @@ std::string step_html(const Collection& collection, const PageFigures& figures) 
 std::string memory_html(const Collection& collection, const PageFigures& figures) {
   return each_study(collection, [&](std::size_t i) {
     return memory_html(collection.studies[i]) +
-           figures_of(collection.studies[i].sources, figures.of_studies[i], Section::memory, Topics::unnamed);
+           figures_of(figures.of_studies[i], key_figure(collection, figures), Section::memory, Topics::unnamed);
   });
 }
 
 std::string ranks_html(const Collection& collection, const PageFigures& figures) {
-  return each_study(collection, [&](std::size_t i) { return ranks_of(collection.studies[i], figures.of_studies[i]); }) +
+  return each_study(collection,
+                    [&](std::size_t i) {
+                      return ranks_of(collection.studies[i], figures.of_studies[i], key_figure(collection, figures));
+                    }) +
          "<p class=\"note\">Own work is a step without waiting for collectives. A straggler takes more than 5 % longer "
          "than the median of the other ranks in the same step, with a 95 % interval that lies above them.</p>\n";
 }
@@ -208,7 +195,7 @@ std::string evaluations_html(const Collection& collection, const PageFigures& fi
     out += name_value_table(evaluation_facts(run));
     if (report.language) continue;
     const std::string classes = table(classes_table(report));
-    out += figures_of({collection.sources[run.source]}, figures.of_evaluations[i], Section::learning, Topics::unnamed) +
+    out += figures_of(figures.of_evaluations[i], nullptr, Section::learning, Topics::unnamed) +
            (report.classes.size() <= kMostClassesUnfolded
                 ? classes
                 : folded(fmt::format("Table of {} classes", report.classes.size()), classes));

@@ -10,7 +10,8 @@ namespace multicard::post {
 
 /// \name Over all studies; where there are several, each part below the title of its study
 /// @{
-std::string answer_html(const Collection& collection);
+/// The figure that shows the answer, and what is to be said besides the title.
+std::string answer_html(const Collection& collection, const PageFigures& figures);
 /// Empty when no study varied anything.
 std::string advice_html(const Collection& collection);
 /// What slows single runs down; empty where nothing does.
@@ -27,8 +28,15 @@ std::string profiles_html(const Collection& collection);
 std::string runs_html(const Collection& collection);
 /// @}
 
-/// The figures and tables of one study, by topic.
-std::string study_html(const Study& study, const std::vector<Figure>& figures);
+/// The figure that shows the answer; null where there is none. The page shows it once, above all others.
+const Figure* key_figure(const Collection& collection, const PageFigures& figures);
+
+/// A figure with its texts and its data. Hidden where the page's own title says it; its alternative text keeps it.
+enum class FigureTitle { shown, hidden };
+std::string figure_html(const Figure& figure, FigureTitle title = FigureTitle::shown);
+
+/// The figures but `key`, and the tables, of one study, by topic.
+std::string study_html(const Study& study, const std::vector<Figure>& figures, const Figure* key);
 
 /// Accuracy, classes and confusion of each evaluation.
 std::string evaluations_html(const Collection& collection, const PageFigures& figures);

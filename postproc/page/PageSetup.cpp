@@ -116,9 +116,20 @@ Rows rows_of(const Study& study) {
   return rows;
 }
 
-}  // namespace
+/// What repeats the measurements, each command once.
+std::string commands_html(const Collection& collection) {
+  std::set<std::string> commands;
+  for (const Source& source : collection.sources)
+    if (const auto found = source.attributes.find("command_line");
+        found != source.attributes.end() && !found->second.empty())
+      commands.insert(found->second);
+  std::string out;
+  for (const std::string& command : commands)
+    out += preformatted(command);
+  return out.empty() ? out : paragraph("Repeat it with:") + out;
+}
 
-std::string setup_html(const Collection& collection) {
+std::string settings_html(const Collection& collection) {
   std::vector<Rows> all;
   for (const Study& study : collection.studies)
     all.push_back(rows_of(study));
@@ -134,6 +145,12 @@ std::string setup_html(const Collection& collection) {
     out += subheading(collection.studies[i].title()) + name_value_table(all[i]);
   }
   return common.empty() ? out : out + subheading("In all studies") + name_value_table(common);
+}
+
+}  // namespace
+
+std::string setup_html(const Collection& collection) {
+  return folded("Settings, machine and command", settings_html(collection) + commands_html(collection));
 }
 
 }  // namespace multicard::post

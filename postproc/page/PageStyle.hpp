@@ -13,7 +13,7 @@ html { scroll-behavior: smooth; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--text);
   font: 1rem/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 a { color: var(--link); }
-.frame { display: grid; grid-template-columns: minmax(0, 1fr); max-width: 58rem; margin: 0 auto; padding: 0 1rem 4rem; }
+.frame { display: grid; grid-template-columns: minmax(0, 1fr); max-width: 58rem; margin: 0 auto; padding: 0 .75rem 4rem; }
 main, header { min-width: 0; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 1.6rem 0 .3rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .6rem; padding-top: .5rem;
@@ -23,11 +23,13 @@ h2 a.anchor, h3 a.anchor { color: inherit; text-decoration: none; }
 h2 a.anchor:hover::after { content: " #"; color: var(--faint); }
 p { margin: .6rem 0; max-width: 70ch; overflow-wrap: break-word; }
 .meta, figcaption, .note { color: var(--faint); font-size: .88rem; line-height: 1.45; }
-.answer h2 + p { font-size: 1.12rem; line-height: 1.5; }
+.subject { font-size: 1.05rem; margin: .2rem 0; }
+#answer figure { margin-top: .8rem; }
 nav { font-size: .9rem; margin: 1rem 0 0; padding: .6rem 1rem; background: var(--tint); border-radius: 6px; }
 nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }
-figure { margin: 1.6rem 0 2.2rem; max-width: 40rem; }
+figure { margin: 1.2rem 0 1.8rem; max-width: 33rem; min-width: 0; }
+.figures { display: grid; grid-template-columns: minmax(0, 1fr); column-gap: 2rem; align-items: start; }
 figure h4 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
 figure .note { margin: .1rem 0 .3rem; }
 figure svg { display: block; width: 100%; height: auto; }
@@ -35,7 +37,6 @@ figcaption { margin-top: .3rem; max-width: 70ch; }
 code, pre { font: .84em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code { overflow-wrap: anywhere; }
 pre { overflow-x: auto; background: var(--tint); padding: .8rem 1rem; border-radius: 6px; }
-.made { display: block; }
 .scroll { overflow-x: auto; margin: .8rem 0;
   background: linear-gradient(to right, var(--page) 1.5rem, transparent) 0 0 / 3rem 100% no-repeat local,
     linear-gradient(to left, var(--page) 1.5rem, transparent) 100% 0 / 3rem 100% no-repeat local,
@@ -45,7 +46,7 @@ table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabu
 th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 th.n, td.n { text-align: right; white-space: nowrap; }
 td { max-width: 26rem; }
-td:first-child { min-width: 9rem; }
+td:first-child { min-width: 12rem; }
 ul { max-width: 76ch; }
 td.long { min-width: 18rem; }
 th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
@@ -66,9 +67,11 @@ summary { cursor: pointer; }
 .warning { border-left: 4px solid #E69F00; padding: .2rem 0 .2rem .9rem; }
 @media (max-width: 30rem) { nav ol { columns: 1; } dl div { grid-template-columns: 7rem minmax(0, 1fr); }
   h1 { font-size: 1.35rem; } }
-@media screen and (min-width: 78rem) {
-  .frame { grid-template: "nav header" auto "nav main" 1fr / 12rem minmax(0, 58rem); column-gap: 3rem;
-    max-width: 75rem; }
+@media screen and (min-width: 68.75rem) { .frame { max-width: 68rem; }
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
+@media screen and (min-width: 84rem) {
+  .frame { grid-template: "nav header" auto "nav main" 1fr / 12rem minmax(0, 68rem); column-gap: 3rem;
+    max-width: 84rem; }
   header { grid-area: header; } main { grid-area: main; } nav { grid-area: nav; }
   nav { position: sticky; top: 1.6rem; align-self: start; margin-top: 1.8rem; background: none; padding: 0; }
   nav ol { columns: 1; } nav li { margin: .3rem 0; } }

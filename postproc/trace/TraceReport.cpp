@@ -198,8 +198,9 @@ std::string write_profile_report(const ProfileSet& set, const std::string& folde
     pages.push_back({table.id + ".csv", table.csv});
   pages.push_back({set.kind + ".json", json_text(json_of(set, tables), 2) + "\n"});
   pages.push_back({set.kind + ".html",
-                   html_page("Profile of " + set.subject,
-                             fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version),
+                   html_page({"Profile of " + set.subject,
+                              {},
+                              fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version)},
                              set.notices, parts_of(set, tables))});
   const std::filesystem::path to(folder);
   write_pages(to, pages);

@@ -119,6 +119,7 @@ class GoldenCase(Checks, StatementChecks, FindingChecks, ShareChecks, FigureChec
             self.check_share(report)
         else:
             self.check_headline(report.summary, order)
+        self.check_subject(report.summary, order)
         self.check_tables(report, order, labels)
         self.check_csv(report, order, labels)
         return report, order
@@ -130,16 +131,29 @@ class GoldenCase(Checks, StatementChecks, FindingChecks, ShareChecks, FigureChec
         return next((study for study in fits if set(study.axes) == axes), fits[0])
 
     def check_headline(self, summary, studies):
-        headline, expected = summary["headline"], {}
+        """The first answer of the study with the most runs, whose numbers check_statements() has compared."""
+        most = max(range(len(studies)), key=lambda i: len(studies[i].runs))  # of equals the first
+        answer, headline = summary["studies"][most]["answers"][0], summary["headline"]
+        text = answer["text"].rstrip(".")
         if len(studies) > 1:
-            self.assertEqual(headline["numbers"], {"studies": len(studies)})
+            text += " (the largest of %d studies)" % len(studies)
+        self.assertEqual(headline["text"], text)
+        numbers = {name: value for name, value in headline["numbers"].items() if name != "studies"}
+        self.assertEqual(numbers, answer["numbers"])
+
+    def check_subject(self, summary, studies):
+        subject, expected = summary["subject"], {}
+        if len(studies) > 1:
+            self.assertEqual(subject["numbers"], {"studies": len(studies)})
+            for found in summary["studies"]:
+                self.assertIn(found["title"], subject["text"])
             return
         count = {tuple(cell.settings.items()) for cell in studies[0].cells}
         if len(count) > 1:
             done = {tuple(cell.settings.items()) for cell in studies[0].cells if cell.counts}
             expected = {"configurations": len(count), "completed": len(done)}
-        self.assertEqual(headline["numbers"], expected)
-        self.assert_printed(headline["text"], [summary["studies"][0]["title"]], expected.values(), "headline")
+        self.assertEqual(subject["numbers"], expected)
+        self.assert_printed(subject["text"], [summary["studies"][0]["title"]], expected.values(), "subject")
 
 
 def main():

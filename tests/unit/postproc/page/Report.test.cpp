@@ -75,7 +75,7 @@ TEST(Report, ASweepHasAllKindsOfFigures) {
     ids.push_back(figure.id);
 
   for (const char* id : {"time", "speedup", "efficiency", "comparison", "options", "train_loss", "eval_accuracy",
-                         "share", "phases", "memory", "ranks", "ranks-2"})
+                         "phases", "memory", "ranks", "ranks-2"})
     EXPECT_EQ(std::count(ids.begin(), ids.end(), id), 1) << id;
 }
 
@@ -104,11 +104,16 @@ TEST(Report, IsOneFileWithoutNetworkAndHoldsEveryRun) {
   EXPECT_EQ(count(page, "https://"), 0u);
   for (const RunReport& run : study.runs)
     EXPECT_NE(page.find("<td>" + run.name + "</td>"), std::string::npos) << run.name;
-  EXPECT_NE(page.find("The fastest of 2 configurations is ddp-ds on 4 ranks"), std::string::npos);
+  EXPECT_NE(page.find("<h1>The fastest of 2 configurations is ddp-ds on 4 ranks"), std::string::npos);
+  EXPECT_EQ(count(page, "The fastest of 2 configurations"), 2u) << "in the title of window and page, nowhere else";
+  EXPECT_EQ(count(page, "<figure id=\"speedup\">"), 1u);
+  EXPECT_LT(page.find("<figure id=\"speedup\">"), page.find("<section id=\"setup\"")) << "it shows the answer";
+  EXPECT_NE(page.find("download=\"speedup.csv\""), std::string::npos);
+  EXPECT_NE(page.find("<title>ddp-ds on 4 ranks: "), std::string::npos) << "what a pointer shows at a point";
   EXPECT_NE(page.find("<td>all_reduce</td>"), std::string::npos);
   EXPECT_NE(page.find("out of memory (an allocation on the host failed)"), std::string::npos);
   std::size_t at = 0;
-  for (const char* id : {"answer", "advice", "setup", "study", "step", "memory", "ranks", "runs", "provenance"}) {
+  for (const char* id : {"answer", "setup", "advice", "study", "step", "memory", "ranks", "runs", "provenance"}) {
     const std::size_t next = page.find("<section id=\"" + std::string(id) + "\"");
     EXPECT_GT(next, at) << id;
     ASSERT_NE(next, std::string::npos) << id;

@@ -130,14 +130,14 @@ TEST(Axes, AreThoseOfTheSweepWhateverRunsResolve) {
   }
 }
 
-TEST(Axes, TheHeadlineAndTheAnswerCountWhatCompleted) {
+TEST(Axes, TheSubjectCountsWhatCompleted) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const MadeSweep sweep = Maker(seed).make();
     const Study study = study_of(sweep.runs);
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     if (study.configurations.size() == 1) continue;
 
-    const Finding title = headline(collection_of(study));
+    const Finding title = subject(collection_of(study));
 
     EXPECT_EQ(title.evidence.all().at("configurations"), static_cast<double>(study.configurations.size()));
     EXPECT_EQ(title.evidence.all().at("completed"), static_cast<double>(sweep.num_completed));

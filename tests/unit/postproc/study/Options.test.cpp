@@ -227,7 +227,7 @@ TEST(Advice, SaysWhereTheEfficiencyIsNotClear) {
             std::string::npos);
 }
 
-TEST(OptionFigure, HasABarAnOptionAndACrossForWhatNeverCompleted) {
+TEST(OptionFigure, HasADotAnOptionAndACrossForWhatNeverCompleted) {
   std::vector<RunReport> runs = runs_with(2);
   for (const RunReport& run : runs_with(2))
     if (run.settings.at("precision") == "fp32") {

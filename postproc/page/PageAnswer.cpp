@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/page/Html.hpp"
+#include "postproc/page/PageParts.hpp"
+#include "postproc/study/Evaluation.hpp"
+#include "postproc/study/Ranking.hpp"
+#include "postproc/study/ShareAnswer.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// The study whose answer is the title: the one with the most runs, of equals the first.
+std::size_t largest_study(const Collection& collection) {
+  const auto most = std::ranges::max_element(collection.studies, {}, [](const Study& of) { return of.runs.size(); });
+  return static_cast<std::size_t>(most - collection.studies.begin());
+}
+
+/// Whether a shared job paid; empty without one, or of several files.
+Finding share_of(const Collection& collection) {
+  return collection.sources.size() == 1 ? share_finding(collection.sources.front().allocation) : Finding{};
+}
+
+std::string without_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+/// "Image size on 1, 2 ranks: 5 configurations, of which 4 completed"
+Finding title_of(const Study& study) {
+  Finding out{study.title(), {}, "subject"};
+  const std::size_t all = study.configurations.size();
+  if (all == 1) {
+    const auto unfinished = [](const Cell& cell) { return cell.status != CellStatus::complete; };
+    const auto number = std::ranges::count_if(study.cells, unfinished);
+    if (number == 0 || study.cells.size() == 1) return out;
+    out.evidence.add({{"cells", study.cells.size()}, {"unfinished", number}});
+    out.text += fmt::format(", of which {} did not complete", number);
+    return out;
+  }
+  std::size_t completed = 0;
+  for (std::size_t i = 0; i < all; ++i)
+    if (largest(study, i)) ++completed;
+  out.evidence.add({{"configurations", all}, {"completed", completed}});
+  out.text += ": " + counted(static_cast<long>(all), "configuration");
+  if (completed < all) out.text += fmt::format(", of which {} completed", completed);
+  return out;
+}
+
+/// Kinds of figures that show an answer at a glance, the ones that show most of it first.
+constexpr std::array<std::string_view, 12> kKeyFigures{"allocation", "methods-memory", "data_sets",  "overview",
+                                                       "speedup",    "options",        "heat",       "comparison",
+                                                       "calls",      "eval",           "train_loss", "phases"};
+
+/// All answers of a study but the first where that is the title.
+std::string answers_of(const Study& study, bool first_is_title) {
+  std::vector<std::string> texts = texts_of(study.answers);
+  if (first_is_title) texts.erase(texts.begin());
+  if (texts.empty()) return {};
+  return study.kind == StudyKind::one_work ? paragraph(join(texts, " ")) : list(texts);
+}
+
+}  // namespace
+
+Finding headline(const Collection& collection) {
+  if (collection.studies.empty()) {
+    const RunReport& run = collection.evaluated.front();
+    return {without_stop(score_sentence(*run.evaluation)), {}, "headline"};
+  }
+  if (const Finding share = share_of(collection); !share.empty())
+    return {without_stop(share.text), share.evidence, "headline"};
+  const Finding& answer = collection.studies[largest_study(collection)].answers.front();
+  Finding out{without_stop(answer.text), answer.evidence, "headline"};
+  if (const std::size_t number = collection.studies.size(); number > 1) {
+    out.text += fmt::format(" (the largest of {} studies)", number);
+    out.evidence.add({"studies", number});
+  }
+  return out;
+}
+
+Finding subject(const Collection& collection) {
+  const std::size_t number = collection.studies.size();
+  if (number == 0) return {"Evaluation of " + evaluation_name(collection.evaluated.front()), {}, "subject"};
+  if (number == 1) return title_of(collection.studies.front());
+  std::vector<std::string> titles;
+  for (const Study& study : collection.studies)
+    titles.push_back(study.title());
+  return {fmt::format("{} studies: {}", number, join(titles, "; ")), {{"studies", number}}, "subject"};
+}
+
+const Figure* key_figure(const Collection& collection, const PageFigures& figures) {
+  if (collection.studies.empty()) return nullptr;
+  const std::size_t index = largest_study(collection);
+  const std::string& study = collection.studies[index].id;
+  for (const std::string_view kind : kKeyFigures)
+    for (const Figure& figure : figures.of_studies[index]) {
+      const std::string_view id = std::string_view(figure.id).substr(study.empty() ? 0 : study.size() + 1);
+      if (id.starts_with(kind) && !figure.svg_on_page.empty()) return &figure;
+    }
+  return nullptr;
+}
+
+std::string answer_html(const Collection& collection, const PageFigures& figures) {
+  const bool is_share = !share_of(collection).empty();
+  std::string out = "<div class=\"figures\">\n";
+  if (const Figure* key = key_figure(collection, figures)) out += figure_html(*key, FigureTitle::hidden);
+  out += "<div class=\"answer\">\n";
+  if (collection.sources.size() > 1)
+    for (const Source& source : collection.sources)
+      if (const Finding share = share_finding(source.allocation); !share.empty()) out += paragraph(share.text);
+  const std::size_t largest =
+      is_share || collection.studies.empty() ? collection.studies.size() : largest_study(collection);
+  for (std::size_t i = 0; i < collection.studies.size(); ++i) {
+    const std::string html = answers_of(collection.studies[i], i == largest);
+    if (!html.empty() && collection.studies.size() > 1) out += subheading(collection.studies[i].title());
+    out += html;
+  }
+  const bool is_title = collection.studies.empty();
+  for (std::size_t i = is_title ? 1 : 0; i < collection.evaluated.size(); ++i)
+    out += paragraph(fmt::format("{}: {}", evaluation_name(collection.evaluated[i]),
+                                 score_sentence(*collection.evaluated[i].evaluation)));
+  return out + "</div>\n</div>\n";
+}
+
+}  // namespace multicard::post
