@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +29,16 @@ ShareRow share_row(std::string name, std::string of, const Distribution& part, s
   return {std::move(name), std::move(of), part.count, part.total, whole, true};
 }
 
+/// A sum that does not fit stays at the largest or least number: delays of damaged traces may be that long.
+std::int64_t saturated_sum(const std::vector<std::int64_t>& values) {
+  std::int64_t sum = 0;
+  for (const std::int64_t value : values) {
+    if (__builtin_add_overflow(sum, value, &sum))
+      return value < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  }
+  return sum;
+}
+
 Distribution time_of_call(const Profile& profile, std::string_view name) {
   for (const NamedTimes& row : profile.calls)
     if (row.name == name) return row.time;
@@ -42,7 +52,7 @@ Distribution distribution_of(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   Distribution found;
   found.count = static_cast<std::int64_t>(values.size());
-  found.total = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  found.total = saturated_sum(values);
   found.min = values.front();
   found.max = values.back();
   found.mean = static_cast<double>(found.total) / static_cast<double>(found.count);

@@ -62,6 +62,8 @@ struct AllocatedMemory {
 };
 
 /// A stream of a GPU as the trace numbers it.
+///
+/// A negative number is that of a name, or of what the trace does not say.
 struct TraceStream {
   std::int64_t device = 0, stream = 0;
   bool operator==(const TraceStream&) const = default;
