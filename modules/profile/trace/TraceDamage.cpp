@@ -119,6 +119,8 @@ void require_object_or_array(const std::string& path, const TraceText& text) {
 
 void throw_not_json(const std::string& path, const TraceText& text, int code, std::optional<std::size_t> at) {
   if (code == simdjson::MEMALLOC) throw std::bad_alloc();
+  // Seen at the last bracket, before anything was read: the parser still stands at the first.
+  if (code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) at.reset();
   TextFlaw flaw{at.value_or(0), "a value, comma, colon or bracket is missing, or one is too many"};
   if (code == simdjson::UTF8_ERROR) {
     flaw = {first_invalid(text.text()), "it is not UTF-8"};

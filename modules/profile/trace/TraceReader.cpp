@@ -138,9 +138,8 @@ class Reader {
         add(read_event(event.get_object()));
       } catch (const WrongEvent& wrong) {
         const auto at = static_cast<std::size_t>(place - text_.text().data());
-        throw DataError(
-            fmt::format("Event {} of {}, at {}, is damaged", trace_.num_events, path_, place_in(text_, at)),
-            wrong.what);
+        throw DataError(fmt::format("Event {} of {}, at {}, is damaged", trace_.num_events, path_, place_in(text_, at)),
+                        wrong.what);
       }
       ++trace_.num_events;
     }
@@ -207,9 +206,8 @@ class Reader {
       return false;
     }
     if (*begin <= -kMostTime || *begin >= kMostTime || *duration >= kMostTime - *begin)
-      throw WrongEvent{"it begins or ends later than nanoseconds can count (2^62 from 0)"};
-    if (*duration > kMostTime - total_time_)
-      throw WrongEvent{"dur is so long that the events up to it last longer than nanoseconds can count (2^62)"};
+      throw WrongEvent{"it begins or ends more than 2^62 ns from 0"};
+    if (*duration > kMostTime - total_time_) throw WrongEvent{"the events up to it last more than 2^62 ns in all"};
     total_time_ += *duration;
     span = {*begin, *begin + *duration};
     return true;
