@@ -25,8 +25,8 @@ void sort_by_total(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time.total > b.time.total; });
 }
 
-ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole) {
-  return {std::move(name), std::move(of), part.count, part.total, whole, true};
+ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole, bool is_recorded) {
+  return {std::move(name), std::move(of), part.count, part.total, whole, is_recorded};
 }
 
 /// A sum that does not fit stays at the largest or least number: delays of damaged traces may be that long.
@@ -82,14 +82,15 @@ void add_shares(Profile& profile) {
     collectives.count += row.time.count;
     collectives.total += row.time.total;
   }
-  profile.shares = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns),
-                    share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns)};
+  const bool has_gpu_work = profile.has_gpu_work(), has_calls = profile.has_calls();
+  profile.shares = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns, has_gpu_work),
+                    share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns, has_gpu_work)};
   for (const char* name : {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpyAsync"})
-    profile.shares.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns));
+    profile.shares.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns, has_calls));
   // Kineto leaves this call out of every trace; windows of this program have it all the same.
-  ShareRow destroy = share_row("cudaEventDestroy", "api", time_of_call(profile, "cudaEventDestroy"), profile.api_ns);
-  destroy.is_recorded = profile.has_event_destroys || destroy.count > 0;
-  profile.shares.push_back(destroy);
+  const Distribution destroys = time_of_call(profile, "cudaEventDestroy");
+  profile.shares.push_back(share_row("cudaEventDestroy", "api", destroys, profile.api_ns,
+                                     has_calls && (profile.has_event_destroys || destroys.count > 0)));
 }
 
 void sort_rows(Profile& profile) {

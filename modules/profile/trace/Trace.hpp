@@ -83,8 +83,9 @@ struct Trace {
   std::vector<AutogradNode> nodes;  ///< of each of `operators`
   std::vector<PhaseSpan> phases;    ///< in the order of time, without overlap
   std::vector<BlockRange> blocks;
-  std::vector<AllocatedMemory> allocations;  ///< where the window records memory
-  bool has_event_destroys = false;           ///< `calls` has those of cudaEventDestroy, which Kineto leaves out
+  std::vector<AllocatedMemory> allocations;
+  bool has_allocations = false;     ///< the window records memory: there may be none all the same
+  bool has_event_destroys = false;  ///< `calls` has those of cudaEventDestroy, which Kineto leaves out
   /// @}
   std::vector<HostRange> ranges;  ///< category user_annotation
   std::vector<TraceStream> streams;
