@@ -108,6 +108,8 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   return parse(app, argc, argv);
 }
 
+constexpr std::size_t kMostRows = 1'000'000'000;  ///< that --top takes
+
 /// Of traces and of the profile of a run.
 struct ProfileOutputs {
   std::string folder;  ///< empty: nothing is written
@@ -117,15 +119,18 @@ struct ProfileOutputs {
 };
 
 void add_outputs(CLI::App& app, const std::string& kind, ProfileOutputs& outputs) {
-  app.add_option("-o", outputs.folder, fmt::format("Also write {0}.html, {0}.json and a CSV file for each table", kind))
-      ->type_name("DIR");
+  auto* folder = app.add_option("-o", outputs.folder,
+                                fmt::format("Also write {0}.html, {0}.json and a CSV file for each table", kind))
+                     ->type_name("DIR");
   auto* csv =
       app.add_option("--csv", outputs.csv, "Print one table to standard output: " + join(profile_table_names(), ", "))
           ->type_name("TABLE")
-          ->check(CLI::IsMember(profile_table_names()));
-  app.add_flag("--json", outputs.json, "Print all tables to standard output")->excludes(csv);
+          ->check(CLI::IsMember(profile_table_names()))
+          ->excludes(folder);
+  app.add_flag("--json", outputs.json, "Print all tables to standard output")->excludes(csv)->excludes(folder);
   app.add_option("--top", outputs.most, "Rows of each rank in long tables of the terminal (default 10)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, kMostRows));
 }
 
 void write(const ProfileSet& set, const ProfileOutputs& outputs) {

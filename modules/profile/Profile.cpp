@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -25,8 +25,18 @@ void sort_by_total(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time.total > b.time.total; });
 }
 
-ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole) {
-  return {std::move(name), std::move(of), part.count, part.total, whole, true};
+ShareRow share_row(std::string name, std::string of, const Distribution& part, std::int64_t whole, bool is_recorded) {
+  return {std::move(name), std::move(of), part.count, part.total, whole, is_recorded};
+}
+
+/// A sum that does not fit stays at the largest or least number: delays of damaged traces may be that long.
+std::int64_t saturated_sum(const std::vector<std::int64_t>& values) {
+  std::int64_t sum = 0;
+  for (const std::int64_t value : values) {
+    if (__builtin_add_overflow(sum, value, &sum))
+      return value < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  }
+  return sum;
 }
 
 Distribution time_of_call(const Profile& profile, std::string_view name) {
@@ -42,7 +52,7 @@ Distribution distribution_of(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   Distribution found;
   found.count = static_cast<std::int64_t>(values.size());
-  found.total = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  found.total = saturated_sum(values);
   found.min = values.front();
   found.max = values.back();
   found.mean = static_cast<double>(found.total) / static_cast<double>(found.count);
@@ -72,14 +82,15 @@ void add_shares(Profile& profile) {
     collectives.count += row.time.count;
     collectives.total += row.time.total;
   }
-  profile.shares = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns),
-                    share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns)};
+  const bool has_gpu_work = profile.has_gpu_work(), has_calls = profile.has_calls();
+  profile.shares = {share_row("host_to_device_copy", "copies", to_device, profile.copy_ns, has_gpu_work),
+                    share_row("nccl_kernels", "kernels", collectives, profile.kernel_ns, has_gpu_work)};
   for (const char* name : {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpyAsync"})
-    profile.shares.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns));
+    profile.shares.push_back(share_row(name, "api", time_of_call(profile, name), profile.api_ns, has_calls));
   // Kineto leaves this call out of every trace; windows of this program have it all the same.
-  ShareRow destroy = share_row("cudaEventDestroy", "api", time_of_call(profile, "cudaEventDestroy"), profile.api_ns);
-  destroy.is_recorded = profile.has_event_destroys || destroy.count > 0;
-  profile.shares.push_back(destroy);
+  const Distribution destroys = time_of_call(profile, "cudaEventDestroy");
+  profile.shares.push_back(share_row("cudaEventDestroy", "api", destroys, profile.api_ns,
+                                     has_calls && (profile.has_event_destroys || destroys.count > 0)));
 }
 
 void sort_rows(Profile& profile) {

@@ -41,18 +41,24 @@ struct CopyRow {
   std::optional<double> bandwidth() const;
 };
 
-/// What operators cost, without those that they call.
+/// What operators cost, without those that they call. None: not recorded.
 struct OperatorCost {
-  std::int64_t self_ns = 0;  ///< on the host
-  std::int64_t gpu_ns = 0;   ///< of the work on the GPU that they started
-  std::int64_t gpu_count = 0;
-  std::int64_t allocated_bytes = 0;  ///< where the window records memory
+  std::int64_t self_ns = 0;                                    ///< on the host
+  std::optional<std::int64_t> gpu_ns = std::nullopt;           ///< of the work on the GPU that they started
+  std::optional<std::int64_t> gpu_count = std::nullopt;        ///< of that work
+  std::optional<std::int64_t> allocated_bytes = std::nullopt;  ///< where the window records memory
 
+  /// What only one of them knows becomes the value of that one.
   void add(const OperatorCost& other) {
     self_ns += other.self_ns;
-    gpu_ns += other.gpu_ns;
-    gpu_count += other.gpu_count;
-    allocated_bytes += other.allocated_bytes;
+    add_known(gpu_ns, other.gpu_ns);
+    add_known(gpu_count, other.gpu_count);
+    add_known(allocated_bytes, other.allocated_bytes);
+  }
+
+ private:
+  static void add_known(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& more) {
+    if (more) sum = sum.value_or(0) + *more;
   }
 };
 
@@ -119,7 +125,7 @@ struct ShareRow {
   std::string of;  ///< api, copies or kernels: whose total is the denominator
   std::int64_t count = 0, ns = 0;
   std::int64_t whole_ns = 0;  ///< the denominator
-  bool is_recorded = true;    ///< false: the profiler does not record the call
+  bool is_recorded = true;    ///< false: the profiler does not record the call, or recorded nothing of its kind
 
   /// None where the denominator is 0.
   std::optional<double> share() const;
@@ -177,6 +183,12 @@ struct Profile {
   std::int64_t api_ns = 0, kernel_ns = 0, copy_ns = 0;  ///< the denominators: sums over threads and streams
   std::vector<ShareRow> shares;
   bool has_event_destroys = false;  ///< `calls` has those of cudaEventDestroy: how many is known, also where it is none
+
+  /// \name What was recorded: of all else that GPUs do nothing is known, not even that it is none
+  /// @{
+  bool has_calls() const { return !calls.empty(); }
+  bool has_gpu_work() const { return !kernels.empty() || !copies.empty(); }
+  /// @}
 };
 
 /// Fills in `shares`, and the denominators, from calls, kernels, copies and collectives: figure 3 of

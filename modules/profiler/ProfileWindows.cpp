@@ -122,6 +122,7 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
   KinetoTrace recorded = session_->stop();
   add_ranges(log_, recorded);
   recorded.trace.has_event_destroys = device_.is_cuda();
+  recorded.trace.has_allocations = options_.memory;
   keep_steps(recorded.trace);
   if (device_.is_cuda() && recorded.trace.gpu.empty() && !std::exchange(has_warned_, true))
     log_warning(

@@ -2,7 +2,8 @@
 /// \file The columns of each table of a profile in a results file, for writing and reading; for modules/results only.
 ///
 /// describe(visit, row) calls visit.key(name, member) for what names a row, and visit.total() or visit.largest(), by
-/// the rule for parts of a run, for every value.
+/// the rule for parts of a run, for every value. A value that is not known (an empty std::optional) is not written, and
+/// stays unknown where its column or its field is missing.
 
 #include <concepts>
 #include <cstdint>

@@ -31,6 +31,11 @@ class RowWriter {
   void total(const char* name, T value) {
     add(name, Merge::total, static_cast<double>(value));
   }
+  /// What is not known is not there.
+  template <class T>
+  void total(const char* name, const std::optional<T>& value) {
+    if (value) total(name, *value);
+  }
   template <class T>
   void largest(const char* name, T value) {
     add(name, Merge::largest, static_cast<double>(value));
@@ -78,9 +83,11 @@ class RowReader {
   }
   template <class T>
   void total(const char* name, T& value) const {
-    const auto found = table_.reals.find(name);
-    if (found == table_.reals.end() || !std::isfinite(found->second.at(index_))) return;
-    value = static_cast<T>(found->second[index_]);
+    if (const auto known = value_of(name)) value = static_cast<T>(*known);
+  }
+  template <class T>
+  void total(const char* name, std::optional<T>& value) const {
+    if (const auto known = value_of(name)) value = static_cast<T>(*known);
   }
   template <class T>
   void largest(const char* name, T& value) const {
@@ -88,6 +95,12 @@ class RowReader {
   }
 
  private:
+  std::optional<double> value_of(const char* name) const {
+    const auto found = table_.reals.find(name);
+    if (found == table_.reals.end() || !std::isfinite(found->second.at(index_))) return std::nullopt;
+    return found->second[index_];
+  }
+
   const std::string& path_;
   const Table& table_;
   std::size_t index_;

@@ -42,10 +42,12 @@ bool is_numeric(const HtmlTable& table, std::size_t column) {
 HtmlCell::HtmlCell(std::string shown, double value)
     : text(std::move(shown)), sort_value(std::isfinite(value) ? fmt::format("{:.9g}", value) : "nan") {}
 
-std::string table(const HtmlTable& table) {
+std::string table(const HtmlTable& table, Caption caption) {
+  std::string out;
+  if (caption == Caption::shown) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.caption));
   // The region can be scrolled by keyboard (tabindex) and has a name for screen readers.
-  std::string out = fmt::format(
-      "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
+  out += fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
       "<table data-table=\"{1}\">\n<thead><tr>",
       escaped(table.caption), escaped(table.id));
   for (std::size_t column = 0; column < table.head.size(); ++column)

@@ -23,8 +23,11 @@ struct HtmlTable {
   std::vector<std::vector<HtmlCell>> rows;
 };
 
+/// Whether a table's caption stands above it, or is its name for screen readers alone.
+enum class Caption { shown, name };
+
 /// A table that scrolls horizontally and is sorted by a click on a column's header.
-std::string table(const HtmlTable& table);
+std::string table(const HtmlTable& table, Caption caption = Caption::shown);
 
 /// Text with no line break between a number and its per cent sign.
 std::string sentence(const std::string& text);

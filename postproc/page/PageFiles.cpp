@@ -25,8 +25,7 @@ bool is_blank(const std::string& path) {
 bool is_of_report(const std::filesystem::path& file, const PageFile& page) {
   const std::string path = file.string(), ending = file.extension().string();
   if (ending == ".csv") return content_says(path, first_columns(page.text), ",") || is_blank(path);
-  if (ending == ".json")
-    return content_says(path, "{", "\"multicard-summary\"") || content_says(path, "{", "\"multicard-trace\"");
+  if (ending == ".json") return content_says(path, "{", "\"multicard-" + file.stem().string() + "\"");
   if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
   if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
   // The producer in the metadata of PDFs: gnuplot, or the library that draws for it.

@@ -1,7 +1,9 @@
 #include "postproc/trace/TableColumns.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/Shown.hpp"
 #include "base/Text.hpp"
 #include "base/Utf8.hpp"
 
@@ -15,8 +17,11 @@ std::string time_text(double ns) {
   return significant(ns) + " ns";
 }
 
-std::string shortened(const std::string& name) {
+std::string shortened(const std::string& text) {
   constexpr std::size_t kMost = 60;
+  std::string name = shown(text);
+  std::ranges::replace_if(
+      name, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   if (num_characters(name) <= kMost) return name;
   std::size_t end = 0;
   for (std::size_t i = 0; i < kMost - 1; ++i)

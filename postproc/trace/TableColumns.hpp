@@ -32,11 +32,8 @@ double as_double(const std::optional<T>& value) {
 /// "12.34 ms", in the largest unit of which it has one.
 std::string time_text(double ns);
 
-/// Names of kernels have hundreds of characters.
-std::string shortened(const std::string& name);
-
-/// What people see for a 0.
-enum class Zero { number, dash };
+/// What a terminal shows of a name: at most 60 characters (names of kernels have hundreds), none of which controls it.
+std::string shortened(const std::string& text);
 
 /// Builds the columns of a table. Times are nanoseconds for programs and have units for people.
 template <class Row>
@@ -49,29 +46,26 @@ class TableColumns {
   /// The name of a row is its first column; `label` is the header.
   template <class Get>
   TableColumns(const char* name, const char* label, Get get) {
-    columns_.emplace_back(
-        name, kPrograms | kPage, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label);
-    columns_.emplace_back(
-        name, kTerminal, [get](const Ranked& of) { return Value(shortened(std::invoke(get, of.row))); }, label);
+    text(name, label, get);
     add_rank();
   }
 
   template <class Get>
-  TableColumns& count(const char* name, const char* label, Get get, Zero zero = Zero::number) {
-    if (zero == Zero::number) return number(name, label, get, Format::count);
-    columns_.emplace_back(name, kPrograms, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); });
+  TableColumns& text(const char* name, const char* label, Get get) {
     columns_.emplace_back(
-        name, kPeople,
-        [get](const Ranked& of) {
-          const auto value = std::invoke(get, of.row);
-          return as_double(value) == 0 ? Value(kNone) : Value(value);
-        },
-        label, Format::count);
+        name, kPrograms | kPage, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); }, label);
+    columns_.emplace_back(
+        name, kTerminal, [get](const Ranked& of) { return Value(shortened(std::invoke(get, of.row))); }, label);
     return *this;
   }
+
   template <class Get>
-  TableColumns& bytes(const char* name, const char* label, Get get, Zero zero = Zero::number) {
-    return number(name, label, get, zero == Zero::number ? Format::bytes : Format::bytes_if_any);
+  TableColumns& count(const char* name, const char* label, Get get) {
+    return number(name, label, get, Format::count);
+  }
+  template <class Get>
+  TableColumns& bytes(const char* name, const char* label, Get get) {
+    return number(name, label, get, Format::bytes);
   }
   template <class Get>
   TableColumns& percent(const char* name, const char* label, Get get) {
@@ -84,13 +78,12 @@ class TableColumns {
     return *this;
   }
   template <class Get>
-  TableColumns& time(const std::string& name, const char* label, Get get, Zero zero = Zero::number) {
+  TableColumns& time(const std::string& name, const char* label, Get get) {
     columns_.emplace_back(name + "_ns", kPrograms, [get](const Ranked& of) { return Value(std::invoke(get, of.row)); });
     columns_.emplace_back(
         name, kPeople,
-        [get, zero](const Ranked& of) {
-          const double known = as_double(std::invoke(get, of.row));
-          const double ns = known == 0 && zero == Zero::dash ? kNone : known;
+        [get](const Ranked& of) {
+          const double ns = as_double(std::invoke(get, of.row));
           return Value(HtmlCell(time_text(ns), ns));
         },
         label);

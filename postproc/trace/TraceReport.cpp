@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "postproc/page/PageFiles.hpp"
 #include "postproc/page/PageFrame.hpp"
 #include "postproc/page/TextTable.hpp"
+#include "postproc/trace/ReportFiles.hpp"
 #include "postproc/trace/TraceTables.hpp"
 #include "profile/trace/TraceProfile.hpp"
 #include "profile/trace/TraceReader.hpp"
@@ -30,22 +30,23 @@ constexpr const char* kNoEventDestroy =
     "cudaGetLastError): its share is unknown, and the total of all calls lacks them.";
 constexpr const char* kOwnEventDestroy =
     "Calls of cudaEventDestroy, by multicard and LibTorch, were timed by the program itself; all others by CUPTI, "
-    "which "
-    "records neither cudaEventDestroy nor cudaEventCreate, cudaGetDevice, cudaSetDevice and cudaGetLastError: the "
-    "total "
-    "of all calls lacks the last four.";
+    "which records neither cudaEventDestroy nor cudaEventCreate, cudaGetDevice, cudaSetDevice and cudaGetLastError: "
+    "the total of all calls lacks the last four.";
 
 /// Where the figures of cudaEventDestroy come from.
 const char* source_of_event_destroy(const ProfileSet& set) {
   const auto is_known = [](const ProfiledRank& rank) {
-    return std::ranges::all_of(rank.profile.shares, &ShareRow::is_recorded);
+    return std::ranges::all_of(rank.profile.shares,
+                               [](const ShareRow& row) { return row.name != "cudaEventDestroy" || row.is_recorded; });
   };
   return std::ranges::all_of(set.ranks, is_known) ? kOwnEventDestroy : kNoEventDestroy;
 }
 
-ProfiledRank read_trace_of_rank(const std::string& file, std::size_t place, std::vector<std::string>& notices) {
+ProfiledRank read_trace_of_rank(const std::string& file, std::size_t place, JobOfTraces& job,
+                                std::vector<std::string>& notices) {
   const Trace trace = read_trace(file);
   ProfiledRank rank{file, trace.num_events, profile_of(trace, static_cast<std::int64_t>(place))};
+  job.add(file, rank.profile.rank, trace);
   notices.insert(notices.end(), trace.notices.begin(), trace.notices.end());
   if (rank.profile.calls.empty() && rank.profile.gpus.empty())
     notices.push_back(file + ": no call and no work of a GPU; the profiler recorded the host alone");
@@ -105,11 +106,16 @@ std::vector<PagePart> parts_of(const ProfileSet& set, const std::vector<ProfileT
   std::vector<PagePart> parts;
   for (const ProfileTable& of : tables) {
     if (of.page.rows.empty()) continue;
-    std::string html = table(of.page);
+    std::string html = table(of.page, Caption::name);
     if (of.id == "shares") html += paragraph(source_of_event_destroy(set));
     parts.push_back({of.id, of.heading, html});
   }
   return parts;
+}
+
+/// Null for what was not recorded.
+nlohmann::ordered_json known(bool is_recorded, std::int64_t value) {
+  return is_recorded ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 nlohmann::ordered_json json_of(const ProfileSet& set, const std::vector<ProfileTable>& tables) {
@@ -118,12 +124,12 @@ nlohmann::ordered_json json_of(const ProfileSet& set, const std::vector<ProfileT
   for (const ProfiledRank& rank : set.ranks) {
     nlohmann::ordered_json one{{"rank", rank.profile.rank}, {"file", rank.file}};
     if (rank.num_events) one["events"] = *rank.num_events;
-    one["steps"] = rank.profile.num_steps;
+    one["steps"] = known(rank.profile.num_steps > 0, rank.profile.num_steps);
     if (rank.profile.window_ns > 0) one["window_ns"] = rank.profile.window_ns;
-    one["api_ns"] = rank.profile.api_ns;
-    one["kernel_ns"] = rank.profile.kernel_ns;
-    one["copy_ns"] = rank.profile.copy_ns;
-    one["kernels_without_launch"] = rank.profile.delays.unmatched;
+    one["api_ns"] = known(rank.profile.has_calls(), rank.profile.api_ns);
+    one["kernel_ns"] = known(rank.profile.has_gpu_work(), rank.profile.kernel_ns);
+    one["copy_ns"] = known(rank.profile.has_gpu_work(), rank.profile.copy_ns);
+    one["kernels_without_launch"] = known(rank.profile.has_gpu_work(), rank.profile.delays.unmatched);
     ranks.push_back(std::move(one));
   }
   out["ranks"] = std::move(ranks);
@@ -137,19 +143,16 @@ nlohmann::ordered_json json_of(const ProfileSet& set, const std::vector<ProfileT
 
 ProfileSet read_traces(const std::vector<std::string>& files) {
   ProfileSet set{"trace", files.size() == 1 ? files.front() : counted(files.size(), "rank"), {}, {}};
-  std::map<std::int64_t, std::string> file_of;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    set.ranks.push_back(read_trace_of_rank(files[i], i, set.notices));
-    const auto [taken, is_new] = file_of.emplace(set.ranks.back().profile.rank, files[i]);
-    if (!is_new)
-      throw UsageError(fmt::format("{} and {} are both of rank {}", taken->second, files[i], taken->first), "",
-                       "Name one trace for each rank.");
-  }
+  JobOfTraces job;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    set.ranks.push_back(read_trace_of_rank(files[i], i, job, set.notices));
+  job.require_ranks_within();
   std::ranges::sort(set.ranks, {}, [](const ProfiledRank& rank) { return rank.profile.rank; });
   return set;
 }
 
 ProfileSet read_run_profile(const std::string& file, const std::string& run) {
+  require_no_trace(file);
   const ResultsFile results = ResultsFile::open(file);
   const RunData data = run_with_profile(results, run);
   ProfileSet set{"profile", fmt::format("{} of {}", data.summary.name, file), {}, {}};
@@ -203,6 +206,7 @@ std::string write_profile_report(const ProfileSet& set, const std::string& folde
                               fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version)},
                              set.notices, parts_of(set, tables))});
   const std::filesystem::path to(folder);
+  require_no_other_report(to, set.kind);
   write_pages(to, pages);
   return (to / (set.kind + ".html")).string();
 }

@@ -13,11 +13,13 @@ namespace {
 
 constexpr const char* kUnknownText = "–";
 
-/// Removes the columns of which no row knows a value: those of GPUs where there is none, for instance.
+/// Removes the columns that are empty, or of which no row knows a value: those of GPUs where there is none, for
+/// instance.
 template <class Cell, class TextOf>
 void drop_unknown(std::vector<std::string>& head, std::vector<std::vector<Cell>>& rows, const TextOf& text_of) {
   for (std::size_t i = head.size(); i-- > 0 && !rows.empty();) {
-    if (!std::ranges::all_of(rows, [&](const auto& row) { return text_of(row[i]) == kUnknownText; })) continue;
+    const auto is_unknown = [&](const auto& row) { return text_of(row[i]).empty() || text_of(row[i]) == kUnknownText; };
+    if (!std::ranges::all_of(rows, is_unknown)) continue;
     const auto place = static_cast<std::ptrdiff_t>(i);
     head.erase(head.begin() + place);
     for (auto& row : rows)
@@ -62,13 +64,18 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
   return out;
 }
 
+/// Of a device or stream: a negative number stands for one that the trace does not say.
+std::optional<std::int64_t> if_numbered(std::int64_t number) {
+  return number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 double ratio(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : kNone;
 }
 
 TableColumns<GpuTime> gpu_columns() {
   TableColumns<GpuTime> columns;
-  columns.count("device", "GPU", &GpuTime::device)
+  columns.count("device", "GPU", [](const GpuTime& row) { return if_numbered(row.device); })
       .time("span", "time", &GpuTime::span)
       .time("busy", "busy", &GpuTime::busy)
       .percent("busy_share", "share busy", [](const GpuTime& row) { return ratio(row.busy, row.span); })
@@ -87,7 +94,7 @@ std::optional<std::int64_t> if_recorded(const ShareRow& row, std::int64_t value)
 
 TableColumns<ShareRow> share_columns() {
   TableColumns<ShareRow> columns("name", "figure", &ShareRow::name);
-  columns.number("of", "of", &ShareRow::of)
+  columns.text("of", "of", &ShareRow::of)
       .count("count", "count", [](const ShareRow& row) { return if_recorded(row, row.count); })
       .time("total", "total", [](const ShareRow& row) { return if_recorded(row, row.ns); })
       .percent("share", "share",
@@ -118,7 +125,9 @@ TableColumns<SharedTimes> times_columns() {
 
 TableColumns<CopyRow> copy_columns() {
   TableColumns<CopyRow> columns("direction", "direction", &CopyRow::direction);
-  columns.bytes("bytes", "bytes", &CopyRow::bytes)
+  columns
+      .bytes("bytes", "bytes",
+             [](const CopyRow& row) { return row.without_bytes > 0 ? std::nullopt : std::optional(row.bytes); })
       .number("gigabytes_per_s", "GB/s", [](const CopyRow& row) { return row.bandwidth().value_or(kNone); })
       .distribution();
   return columns;
@@ -134,17 +143,14 @@ TableColumns<NamedTimes> named_columns(const char* name, const char* label) {
 template <class Row>
 TableColumns<Row>& with_cost(TableColumns<Row>& columns) {
   return columns.time("self", "self", [](const Row& row) { return row.cost.self_ns; })
-      .time(
-          "gpu", "on the GPU", [](const Row& row) { return row.cost.gpu_ns; }, Zero::dash)
-      .count(
-          "gpu_count", "work on the GPU", [](const Row& row) { return row.cost.gpu_count; }, Zero::dash)
-      .bytes(
-          "allocated_bytes", "allocated", [](const Row& row) { return row.cost.allocated_bytes; }, Zero::dash);
+      .time("gpu", "on the GPU", [](const Row& row) { return row.cost.gpu_ns; })
+      .count("gpu_count", "work on the GPU", [](const Row& row) { return row.cost.gpu_count; })
+      .bytes("allocated_bytes", "allocated", [](const Row& row) { return row.cost.allocated_bytes; });
 }
 
 TableColumns<OperatorRow> operator_columns() {
   TableColumns<OperatorRow> columns("name", "operator", &OperatorRow::name);
-  columns.number("phase", "phase", &OperatorRow::phase);
+  columns.text("phase", "phase", &OperatorRow::phase);
   with_cost(columns).distribution();
   return columns;
 }
@@ -158,7 +164,7 @@ TableColumns<PhaseRow> phase_columns() {
 
 TableColumns<BlockRow> block_columns() {
   TableColumns<BlockRow> columns("name", "block", &BlockRow::name);
-  columns.number("pass", "pass", &BlockRow::pass);
+  columns.text("pass", "pass", &BlockRow::pass);
   with_cost(columns).distribution();
   return columns;
 }
@@ -209,14 +215,15 @@ TableColumns<MpiRow> mpi_columns() {
 
 TableColumns<StreamRow> stream_columns() {
   TableColumns<StreamRow> columns;
-  columns.count("device", "GPU", &StreamRow::device)
-      .count("stream", "stream", &StreamRow::stream)
+  columns.count("device", "GPU", [](const StreamRow& row) { return if_numbered(row.device); })
+      .count("stream", "stream", [](const StreamRow& row) { return if_numbered(row.stream); })
       .count("count", "work", &StreamRow::count)
       .time("span", "time", &StreamRow::span)
       .time("busy", "busy", &StreamRow::busy)
       .count("gaps", "gaps", [](const StreamRow& row) { return row.gaps.count; })
       .time("gap_total", "in gaps", [](const StreamRow& row) { return row.gaps.total; })
-      .time("gap_median", "median gap", [](const StreamRow& row) { return row.gaps.median; })
+      .time("gap_median", "median gap",
+            [](const StreamRow& row) { return row.gaps.count > 0 ? row.gaps.median : std::nullopt; })
       .count("host_bound_gaps", "host-bound gaps", &StreamRow::host_bound_gaps)
       .time("host_bound", "in host-bound gaps", &StreamRow::host_bound_ns);
   return columns;

@@ -71,6 +71,9 @@ class Profile(CommandTest):
         self.assertEqual(written["ranks"][0]["steps"], 2)
         self.assertGreater(written["ranks"][0]["window_ns"], 0)
         self.assertIn("blocks.16", [row["name"] for row in written["blocks"]])
+        self.profile(0, self.path("out/results.h5"), "-o", self.path("page"))  # replaces its own files
+        for name in ("gpu_ns", "gpu_count", "allocated_bytes"):
+            self.assertIsNone(written["operators"][0][name], name)
 
     def test_a_resumed_run_has_all_its_windows(self):
         self.prepare()

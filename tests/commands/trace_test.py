@@ -16,6 +16,8 @@ from pathlib import Path
 
 from command_test import POST, CommandTest
 
+HOST = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}'
+KERNEL = '{"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 2, "dur": 3}'
 TRACES = Path(os.environ["MULTICARD_SOURCE"]) / "tests/data/traces"
 
 
@@ -90,11 +92,104 @@ class Trace(CommandTest):
         self.assertIn("--csv", self.trace(2, trace_of("event_sync_tiny"), "--csv", "colls"))
 
     def test_a_trace_without_gpu_says_so(self):
-        events = '[{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]'
-        done = subprocess.run([POST, "trace", self.write_trace("cpu.json", 0, events)], capture_output=True, text=True)
+        file = self.write_trace("cpu.json", 0, "[%s]" % HOST)
+        done = subprocess.run([POST, "trace", file], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0)
         self.assertIn("the profiler recorded the host alone", done.stderr)
         self.assertRegex(done.stdout, r"(?m)^aten::add +0 +2 µs")
+        for words in ("Shares", "allocated", "phase", "GPU"):
+            self.assertNotIn(words, done.stdout)
+        row = self.csv("operators", file)[0]
+        self.assertEqual([row[name] for name in ("self_ns", "gpu_ns", "gpu_count", "allocated_bytes")],
+                         ["2000", "", "", ""])
+        self.assertEqual(self.csv("shares", file), [])
+        written = json.loads(self.trace(0, file, "--json"))
+        for key in ("api_ns", "kernel_ns", "copy_ns", "kernels_without_launch", "steps"):
+            self.assertIsNone(written["ranks"][0][key], key)
+        self.assertIsNone(written["operators"][0]["allocated_bytes"])
+
+    def test_what_a_trace_records_may_be_zero(self):
+        file = self.write_trace("gpu.json", 0, "[%s, %s]" % (HOST, KERNEL))
+        row = self.csv("operators", file)[0]
+        self.assertEqual((row["gpu_ns"], row["gpu_count"], row["allocated_bytes"]), ("0", "0", ""))
+        self.assertRegex(self.trace(0, file), r"(?m)^aten::add +0 +2 µs +0 ns +0 ")
+        rank = json.loads(self.trace(0, file, "--json"))["ranks"][0]
+        self.assertEqual((rank["api_ns"], rank["kernel_ns"], rank["copy_ns"]), (None, 3000, 0))
+        shares = {row["name"]: row["count"] for row in self.csv("shares", file)}
+        self.assertEqual((shares["nccl_kernels"], shares["cudaLaunchKernel"]), ("0", ""))
+
+    def test_a_gpu_that_the_trace_does_not_name_is_unknown(self):
+        file = self.write_trace("gpu.json", 0, "[%s]" % KERNEL.replace('"pid": 0, ', ""))
+        gpus = self.csv("gpus", file)
+        self.assertEqual((gpus[0]["device"], gpus[0]["busy_ns"]), ("", "3000"))
+        self.assertNotIn("-1", self.trace(0, file))
+
+    def test_files_that_are_no_traces_are_refused(self):
+        for content, words in ((b"", "is empty"), (b" \n", "is empty"), (b"null", "is not a trace (it is null)"),
+                               (b"\x7fELF\0\1\2", "from byte 0 on (it begins with \\x7f"),
+                               ("[]".encode("utf-16"), "it is UTF-16"), (b'{"a": "\0"}', "from byte 7 on"),
+                               (b'{"traceEvents": null}', "is not a trace (its traceEvents is not an array)"),
+                               (b"[] xx", "from byte 3 on (more text follows"), (b"\x89HDF\r\n\x1a\n", "post profile")):
+            Path(self.path("odd")).write_bytes(content)
+            self.assertIn(words, self.trace(4, self.path("odd")))
+        Path(self.path("odd")).write_bytes(gzip.compress(b'{"a": "\t"}'))
+        self.assertIn("from byte 7 of the unpacked text on", self.trace(4, self.path("odd")))
+        Path(self.path("odd")).write_bytes(b"\xef\xbb\xbf" + gzip.decompress(gzip.compress(b"[]")))
+        self.trace(0, self.path("odd"))
+        Path(self.path("odd")).write_bytes(gzip.compress(b"[]") + bytes(1000))
+        self.trace(0, self.path("odd"))
+
+    def test_profile_names_the_command_for_traces(self):
+        for file, why in ((self.write_trace("a.json", 0), "it is JSON"),
+                          (trace_of("event_sync_tiny"), "it is gzipped")):
+            done = subprocess.run([POST, "profile", file], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("is not a results file (%s) multicard-post trace reads" % why, done.stderr)
+
+    def test_traces_are_of_one_job(self):
+        def of(name, info):
+            Path(self.path(name)).write_text('{"traceEvents": [], "distributedInfo": {%s}}' % info)
+            return self.path(name)
+
+        two, four = of("two.json", '"rank": 0, "world_size": 2'), of("four.json", '"rank": 1, "world_size": 4')
+        self.assertIn("two.json is of a job of 2 ranks, and", self.trace(2, two, four))
+        self.assertIn("five.json is of rank 5, and", self.trace(2, of("five.json", '"rank": 5'), two))
+        for info in ('"rank": "3"', '"rank": 1.5', '"rank": -1', '"rank": 2147483648', '"rank": 2, "world_size": 2'):
+            self.assertIn("is damaged (its distributedInfo has the rank", self.trace(4, of("odd.json", info)))
+
+    def test_names_do_not_control_the_terminal(self):
+        name = json.dumps("a\x1b[31mred\nline\u009b2J")
+        file = self.write_trace("name.json", 0, "[%s]" % HOST.replace('"aten::add"', name))
+        out = self.trace(0, file)
+        self.assertRegex(out, r"(?m)^a\\x1b\[31mred line\\x9b2J +0 ")
+        self.assertEqual(self.csv("operators", file)[0]["name"], json.loads(name))
+
+    def test_options_that_cannot_be_are_refused(self):
+        file = trace_of("event_sync_tiny")
+        for number in ("0", "-1", "99999999999999999999", "x"):
+            self.assertIn("--top", self.trace(2, file, "--top", number))
+        for output in (("--csv", "calls"), ("--json",)):
+            self.assertIn("-o", self.trace(2, file, *output, "-o", self.path("report")))
+        self.assertFalse(os.path.exists(self.path("report")))
+
+    def test_a_report_of_the_other_kind_is_not_mixed_with(self):
+        os.mkdir(self.path("report"))
+        page = "<!DOCTYPE html>\n<p>Report by multicard-post 0.1.</p>\n"
+        Path(self.path("report/profile.html")).write_text(page)
+        message = self.trace(2, trace_of("event_sync_tiny"), "-o", self.path("report"))
+        self.assertIn("holds a report of multicard-post profile", message)
+        self.assertEqual(os.listdir(self.path("report")), ["profile.html"])
+
+    def test_the_page_has_each_heading_once(self):
+        self.trace(0, trace_of("event_sync_tiny"), "-o", self.path("report"))
+        page = Path(self.path("report/trace.html")).read_text()
+        main = page.split("<main>")[1]
+        self.assertEqual(main.count(">Operators of PyTorch<"), 1)
+        self.assertIn('aria-label="Operators of PyTorch"', main)
+        head = main.split('data-table="operators"')[1].split("</thead>")[0]
+        self.assertIn(">self<", head)
+        for label in (">phase<", ">allocated<"):
+            self.assertNotIn(label, head)
 
 
 if __name__ == "__main__":

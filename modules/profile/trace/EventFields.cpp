@@ -4,6 +4,12 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/Shown.hpp"
+#include "profile/trace/JsonToken.hpp"
+#include "profile/trace/TraceKeys.hpp"
+
 namespace multicard {
 
 namespace {
@@ -11,25 +17,39 @@ namespace {
 using simdjson::ondemand::raw_json_string;
 using simdjson::ondemand::value;
 
-/// A whole number; where there is another value, `number` stays.
-void read_integer(value from, std::int64_t& number) {
-  std::int64_t found = 0;
-  if (from.get_int64().get(found) == simdjson::SUCCESS) number = found;
+std::string_view token_of(value from) {
+  return trimmed_token(from.raw_json_token());
+}
+
+/// A whole number; where there is another value, `number` stays. \returns the token
+std::string_view read_integer(const char* name, value from, std::int64_t& number) {
+  const std::string_view token = token_of(from);
+  if (const auto found = whole_number(token))
+    number = *found;
+  else if (!is_json_value(token))
+    throw WrongEvent{fmt::format("its {} {} is not JSON", name, shown(token))};
+  return token;
+}
+
+void read_bytes(value from, std::int64_t& number) {
+  const std::string_view token = read_integer("bytes", from, number);
+  const bool is_whole = is_json_number(token) && token.find_first_of(".eE") == token.npos;
+  if (is_whole && !whole_number(token)) throw WrongEvent{kTooManyBytes};
 }
 
 void read_arguments(simdjson::ondemand::object arguments, EventFields& fields) {
   for (auto argument : arguments) {
     const raw_json_string key = argument.key();
     if (key == "correlation")
-      read_integer(argument.value(), fields.correlation);
+      read_integer("correlation", argument.value(), fields.correlation);
     else if (key == "bytes")
-      read_integer(argument.value(), fields.bytes);
+      read_bytes(argument.value(), fields.bytes);
     else if (key == "cbid")
-      read_integer(argument.value(), fields.callback);
+      read_integer("cbid", argument.value(), fields.callback);
     else if (key == "device")
-      read_integer(argument.value(), fields.device);
+      read_integer("device", argument.value(), fields.device);
     else if (key == "stream")
-      read_integer(argument.value(), fields.stream);
+      read_integer("stream", argument.value(), fields.stream);
   }
 }
 
@@ -72,29 +92,24 @@ EventKind event_kind(std::string_view category) {
   return found == kKinds.end() ? EventKind::unknown : found->second;
 }
 
-std::string_view trimmed_token(std::string_view token) {
-  return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
-}
-
 EventFields read_event(simdjson::ondemand::object event) {
   EventFields fields;
-  const auto token = [](value from) { return trimmed_token(from.raw_json_token()); };
   for (auto field : event) {
     const raw_json_string key = field.key();
     if (key == "ph")
-      fields.phase = token(field.value());
+      fields.phase = token_of(field.value());
     else if (key == "cat")
-      fields.category = token(field.value());
+      fields.category = token_of(field.value());
     else if (key == "name")
-      fields.name = token(field.value());
+      fields.name = token_of(field.value());
     else if (key == "pid")
-      fields.pid = token(field.value());
+      fields.pid = token_of(field.value());
     else if (key == "tid")
-      fields.tid = token(field.value());
+      fields.tid = token_of(field.value());
     else if (key == "ts")
-      fields.begin = token(field.value());
+      fields.begin = token_of(field.value());
     else if (key == "dur")
-      fields.duration = token(field.value());
+      fields.duration = token_of(field.value());
     else if (key == "args" && has_wanted_arguments(fields)) {
       simdjson::ondemand::object arguments;
       if (field.value().get_object().get(arguments) == simdjson::SUCCESS) read_arguments(arguments, fields);

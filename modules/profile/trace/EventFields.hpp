@@ -22,10 +22,7 @@ struct EventFields {
   bool is_complete() const { return phase == "\"X\""; }
 };
 
-/// Reads on to the end of the event. \throws simdjson::simdjson_error
+/// Reads on to the end of the event. \throws simdjson::simdjson_error, or WrongEvent where an argument is no value
 EventFields read_event(simdjson::ondemand::object event);
-
-/// A token without the white space that follows it.
-std::string_view trimmed_token(std::string_view token);
 
 }  // namespace multicard

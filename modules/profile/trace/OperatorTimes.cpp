@@ -89,9 +89,16 @@ class OpenOperators {
 
 }  // namespace
 
+OperatorCost no_cost(const Trace& trace) {
+  OperatorCost cost;
+  if (!trace.gpu.empty()) cost.gpu_ns = cost.gpu_count = 0;
+  if (trace.has_allocations) cost.allocated_bytes = 0;
+  return cost;
+}
+
 PlacedOperators placed_operators(const Trace& trace, const CallsByCorrelation& calls) {
   PlacedOperators placed;
-  placed.operators.resize(trace.operators.size());
+  placed.operators.resize(trace.operators.size(), {no_cost(trace)});
   std::vector<std::int64_t> operator_of(trace.calls.size(), -1);
   const auto operators = operators_by_thread(trace);
   const auto insides = insides_by_thread(trace);
@@ -102,7 +109,7 @@ PlacedOperators placed_operators(const Trace& trace, const CallsByCorrelation& c
       if (inside.call >= 0)
         operator_of[static_cast<std::size_t>(inside.call)] = innermost;
       else if (innermost >= 0)
-        placed.operators[static_cast<std::size_t>(innermost)].cost.allocated_bytes += inside.bytes;
+        placed.operators[static_cast<std::size_t>(innermost)].cost.add({.allocated_bytes = inside.bytes});
     }
     open.finish();
   }
@@ -113,7 +120,7 @@ PlacedOperators placed_operators(const Trace& trace, const CallsByCorrelation& c
     if (starter < 0)
       placed.without.push_back(static_cast<std::int64_t>(i));
     else
-      placed.operators[static_cast<std::size_t>(starter)].cost.add({0, trace.gpu[i].length(), 1, 0});
+      placed.operators[static_cast<std::size_t>(starter)].cost.add({.gpu_ns = trace.gpu[i].length(), .gpu_count = 1});
   }
   return placed;
 }

@@ -22,6 +22,9 @@ struct PlacedOperators {
   std::vector<std::int64_t> without;      ///< indices in Trace::gpu, of work whose call is in the trace
 };
 
+/// The cost of what costs nothing: 0 of what the trace records, and none of what it does not.
+OperatorCost no_cost(const Trace& trace);
+
 /// An operator encloses others, calls and allocations of the same thread; work on the GPU belongs to the innermost
 /// operator that was running as its call began.
 PlacedOperators placed_operators(const Trace& trace, const CallsByCorrelation& calls);

@@ -146,14 +146,14 @@ std::vector<PhaseRow> phase_rows(const Trace& trace, const PlacedOperators& plac
   const PhaseIndex phases(trace);
   std::map<Phase, Part> parts;
   for (const PhaseSpan& phase : trace.phases)
-    parts[phase.phase].durations.push_back(phase.length());
+    parts.try_emplace(phase.phase, Part{{}, no_cost(trace)}).first->second.durations.push_back(phase.length());
   for (std::size_t i = 0; i < trace.operators.size(); ++i)
     if (const PhaseSpan* phase = phases.at(trace.operators[i].begin))
       parts[phase->phase].cost.add(placed.operators[i].cost);
   for (const std::int64_t index : placed.without) {
     const GpuEvent& event = trace.gpu[static_cast<std::size_t>(index)];
     if (const PhaseSpan* phase = phases.at(calls.find(event.correlation)->begin))
-      parts[phase->phase].cost.add({0, event.length(), 1, 0});
+      parts[phase->phase].cost.add({.gpu_ns = event.length(), .gpu_count = 1});
   }
   std::vector<PhaseRow> rows;
   rows.reserve(parts.size());
@@ -167,13 +167,16 @@ std::vector<BlockRow> block_rows(const Trace& trace, const PlacedOperators& plac
   const BlockPlaces places(trace, placed);
   const PhaseIndex phases(trace);
   std::map<std::pair<std::int32_t, Pass>, Part> parts;  // names have numbers in the order of their first use
+  const auto part_of = [&](std::int32_t name, Pass pass) -> Part& {
+    return parts.try_emplace({name, pass}, Part{{}, no_cost(trace)}).first->second;
+  };
   for (const BlockRange& block : trace.blocks)
-    parts[{block.name, places.is_recomputed(block, phases) ? Pass::recomputed : Pass::forward}].durations.push_back(
-        block.length());
+    part_of(block.name, places.is_recomputed(block, phases) ? Pass::recomputed : Pass::forward)
+        .durations.push_back(block.length());
   for (std::size_t i = 0; i < trace.operators.size(); ++i) {
     const BlockPlaces::Place place = places.of(i);
     if (!place.block) continue;
-    Part& part = parts[{place.block->name, place.pass}];
+    Part& part = part_of(place.block->name, place.pass);
     part.cost.add(placed.operators[i].cost);
     if (place.pass == Pass::backward && places.is_outermost_node(i))
       part.durations.push_back(trace.operators[i].length());

@@ -62,6 +62,8 @@ struct AllocatedMemory {
 };
 
 /// A stream of a GPU as the trace numbers it.
+///
+/// A negative number is that of a name, or of what the trace does not say.
 struct TraceStream {
   std::int64_t device = 0, stream = 0;
   bool operator==(const TraceStream&) const = default;
@@ -81,8 +83,9 @@ struct Trace {
   std::vector<AutogradNode> nodes;  ///< of each of `operators`
   std::vector<PhaseSpan> phases;    ///< in the order of time, without overlap
   std::vector<BlockRange> blocks;
-  std::vector<AllocatedMemory> allocations;  ///< where the window records memory
-  bool has_event_destroys = false;           ///< `calls` has those of cudaEventDestroy, which Kineto leaves out
+  std::vector<AllocatedMemory> allocations;
+  bool has_allocations = false;     ///< the window records memory: there may be none all the same
+  bool has_event_destroys = false;  ///< `calls` has those of cudaEventDestroy, which Kineto leaves out
   /// @}
   std::vector<HostRange> ranges;  ///< category user_annotation
   std::vector<TraceStream> streams;

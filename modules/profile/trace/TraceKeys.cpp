@@ -2,15 +2,19 @@
 
 #include <simdjson.h>
 
+#include "profile/trace/JsonToken.hpp"
+
 namespace multicard {
 
 namespace {
 
 std::string unescaped(std::string_view token) {
+  if (token.empty()) throw WrongEvent{"it has no name"};
+  if (!is_json_string(token)) throw WrongEvent{"its name is not a string"};
   simdjson::dom::parser parser;
   std::string_view text;
   if (parser.parse(token.data(), token.size()).get(text) != simdjson::SUCCESS)
-    throw WrongEvent{"its name is not a string"};
+    throw WrongEvent{"its name has an escape that JSON does not know"};
   return std::string(text);
 }
 

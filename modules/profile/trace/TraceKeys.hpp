@@ -17,6 +17,8 @@ struct WrongEvent {
   std::string what;
 };
 
+inline constexpr const char* kTooManyBytes = "its bytes are more than 2^53, or those up to it more than 2^62";
+
 /// Numbers of names by the tokens of the file, strings with quotation marks and escapes: a name is unescaped once.
 class TokenNames {
  public:

@@ -98,7 +98,7 @@ Profile profile_of(const Trace& trace, std::int64_t rank) {
   profile.copies = copies_of(trace);
   profile.collectives = collectives_of(trace);
   profile.has_event_destroys = trace.has_event_destroys;
-  add_shares(profile);
+  if (profile.has_calls() || profile.has_gpu_work()) add_shares(profile);
   const CallsByCorrelation calls(trace);
   const GpuLines lines = gpu_lines(trace);
   profile.gpus = gpu_times(trace, lines);

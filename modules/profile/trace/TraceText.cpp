@@ -62,6 +62,7 @@ TraceText TraceText::read(const std::string& path) {
     return text;
   }
   TraceText unpacked;
+  unpacked.is_unpacked_ = true;
   unpacked.decompress(path, text);
   return unpacked;
 }
@@ -72,6 +73,7 @@ void TraceText::decompress(const std::string& path, const TraceText& packed) {
   if (!decompressor) throw std::bad_alloc();
   reserve(std::max(in.size(), in.size() < kSmallestMember ? 0 : stated_size(in)));
   for (std::size_t at = 0; at < in.size();) {
+    if (at > 0 && in.find_first_not_of('\0', at) == in.npos) break;
     std::size_t used = 0, made = 0;
     const libdeflate_result result =
         libdeflate_gzip_decompress_ex(decompressor.get(), in.data() + at, in.size() - at, bytes_.get() + size_,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/Number.hpp"
+#include "profile/trace/JsonToken.hpp"
 
 namespace multicard {
 
@@ -27,30 +28,26 @@ std::optional<std::int64_t> scaled(std::int64_t digits, std::int64_t exponent) {
 }  // namespace
 
 std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
+  if (!is_json_number(text)) return std::nullopt;
   const bool is_negative = text.starts_with('-');
-  std::size_t at = is_negative ? 1 : 0;
   std::int64_t digits = 0, exponent = 3;
-  bool has_digits = false, has_point = false;
-  for (; at < text.size() && (is_digit(text[at]) || (text[at] == '.' && !has_point)); ++at) {
+  bool has_point = false;
+  std::size_t at = is_negative ? 1 : 0;
+  for (; at < text.size() && (is_digit(text[at]) || text[at] == '.'); ++at) {
     if (text[at] == '.') {
       has_point = true;
-      continue;
-    }
-    has_digits = true;
-    if (digits <= (std::numeric_limits<std::int64_t>::max() - 9) / 10) {
+    } else if (digits <= (std::numeric_limits<std::int64_t>::max() - 9) / 10) {
       digits = 10 * digits + (text[at] - '0');
       if (has_point) --exponent;
     } else if (!has_point) {
       ++exponent;
     }
   }
-  if (at < text.size() && has_digits && (text[at] == 'e' || text[at] == 'E')) {
+  if (at < text.size()) {
     const auto stated = parse_number<std::int32_t>(text.substr(at + 1));
     if (!stated) return std::nullopt;
     exponent += *stated;
-    at = text.size();
   }
-  if (!has_digits || at != text.size()) return std::nullopt;
   const std::optional<std::int64_t> value = scaled(digits, exponent);
   return value && is_negative ? -*value : value;
 }

@@ -1,5 +1,7 @@
 #include "profile/Profile.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace multicard {
@@ -22,6 +24,12 @@ TEST(Distribution, OfOneValueIsThatValue) {
   EXPECT_DOUBLE_EQ(found.median.value(), -7);
   EXPECT_DOUBLE_EQ(found.p95, -7);
   EXPECT_EQ(distribution_of({}).count, 0);
+}
+
+TEST(Distribution, ATotalThatDoesNotFitIsTheLargestNumber) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(distribution_of({kMost, 1, 2}).total, kMost);
+  EXPECT_EQ(distribution_of({-kMost, -kMost}).total, std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(CopyRow, HasNoBandwidthWhereASizeIsMissing) {

@@ -83,6 +83,25 @@ TEST(ProfileTables, AreReadAsTheyWereWritten) {
   EXPECT_FALSE(after.shares.back().is_recorded);
 }
 
+TEST(ProfileTables, WhatIsNotKnownHasNoColumnAndIsReadAsUnknown) {
+  Profile before = example(1);
+  for (OperatorRow& row : before.operators)
+    row.cost.gpu_ns = row.cost.gpu_count = row.cost.allocated_bytes = std::nullopt;
+  before.phases.front().cost.allocated_bytes = std::nullopt;
+  before.blocks.front().cost.gpu_count = 0;
+  const std::map<std::string, Table> tables = as_read(tables_of_profile(before), 0);
+  for (const char* column : {"gpu_ns", "gpu_count", "allocated_bytes"})
+    EXPECT_FALSE(tables.at("profile/operators").reals.contains(column)) << column;
+  EXPECT_TRUE(tables.at("profile/operators").reals.contains("self_ns"));
+  const Profile after = read_profiles(tables).front();
+  for (const OperatorRow& row : after.operators)
+    EXPECT_FALSE(row.cost.gpu_ns || row.cost.gpu_count || row.cost.allocated_bytes) << row.phase;
+  EXPECT_EQ(after.phases[0].cost.gpu_ns, 60);
+  EXPECT_EQ(after.phases[0].cost.gpu_count, 1);
+  EXPECT_FALSE(after.phases[0].cost.allocated_bytes);
+  EXPECT_EQ(after.blocks[0].cost.gpu_count, 0);
+}
+
 TEST(ProfileTables, OfSeveralWindowsAddUp) {
   std::map<std::string, RankTable> tables;
   for (const std::int64_t scale : {1, 3})

@@ -113,6 +113,7 @@ TEST(StepParts, PhasesHaveWhatBeganInThem) {
   EXPECT_EQ(profile.phases[0].cost.gpu_ns, 1000 + 7 + 70);
   EXPECT_EQ(profile.phases[1].cost.self_ns, 50 + 30);
   EXPECT_EQ(profile.phases[1].cost.gpu_count, 2);
+  EXPECT_FALSE(profile.phases[1].cost.allocated_bytes);
   std::int64_t forward_mm = 0, backward_mm = 0;
   for (const OperatorRow& row : profile.operators) {
     if (row.name != "mm") continue;
@@ -134,8 +135,25 @@ TEST(StepParts, WhatBeganOutsideOfStepsIsDropped) {
   EXPECT_EQ(trace.calls.size(), trace.gpu.size());
 }
 
+TEST(StepParts, WhatIsRecordedMayBeNothingAndWhatIsNotIsUnknown) {
+  Trace trace = small_trace();
+  trace.phases.push_back({{200, 201}, Phase::update});
+  trace.has_allocations = true;
+  const PhaseRow& update = profile_of(trace, 0).phases.at(2);
+  EXPECT_EQ(update.cost.gpu_ns, 0);
+  EXPECT_EQ(update.cost.gpu_count, 0);
+  EXPECT_EQ(update.cost.allocated_bytes, 0);
+  trace.gpu.clear();
+  const Profile host = profile_of(trace, 0);
+  for (const PhaseRow& row : host.phases)
+    EXPECT_FALSE(row.cost.gpu_ns || row.cost.gpu_count) << row.name;
+  for (const BlockRow& row : host.blocks)
+    EXPECT_FALSE(row.cost.gpu_ns || row.cost.gpu_count) << row.name;
+}
+
 TEST(StepParts, AllocationsBelongToTheInnermostOperator) {
   Trace trace = small_trace();
+  trace.has_allocations = true;
   trace.allocations = {{20, 64, 0}, {120, 32, 1}, {141, 8, 1}, {45, 4, 0}, {250, 1024, 0}};
   keep_steps(trace);
   const Profile profile = profile_of(trace, 0);

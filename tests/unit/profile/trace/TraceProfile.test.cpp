@@ -133,9 +133,24 @@ TEST(TraceProfile, SaysWhatIsNotRecordedRatherThanZero) {
       EXPECT_DOUBLE_EQ(row.share().value(), 1);
     }
   }
-  const test::TraceFile file(test::TraceFile::of(""));
-  for (const ShareRow& row : profile_of(read_trace(file.path()), 0).shares)
-    EXPECT_FALSE(row.share()) << row.name;
+  EXPECT_FALSE(profile.operators.at(0).cost.allocated_bytes);
+}
+
+TEST(TraceProfile, OfTheHostAloneKnowsNothingOfTheGpu) {
+  const std::string add = R"({"ph": "X", "cat": "cpu_op", "name": "add", "pid": 1, "tid": 1, "ts": 1, "dur": 9})";
+  const std::string call =
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 1})";
+  const auto read = [](const std::string& events) {
+    const test::TraceFile file(test::TraceFile::of(events));
+    return profile_of(read_trace(file.path()), 0);
+  };
+  const Profile host = read(add);
+  EXPECT_TRUE(host.shares.empty());
+  EXPECT_FALSE(host.operators.at(0).cost.gpu_ns);
+  EXPECT_FALSE(host.operators.at(0).cost.gpu_count);
+  EXPECT_FALSE(host.operators.at(0).cost.allocated_bytes);
+  for (const ShareRow& row : read(add + "," + call).shares)
+    EXPECT_EQ(row.is_recorded, row.of == "api" && row.name != "cudaEventDestroy") << row.name;
 }
 
 }  // namespace

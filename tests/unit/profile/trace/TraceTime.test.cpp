@@ -34,5 +34,10 @@ TEST(TraceTime, RefusesWhatIsNotANumberOrDoesNotFit) {
     EXPECT_FALSE(nanoseconds_of(text)) << text;
 }
 
+TEST(TraceTime, RefusesNumbersThatJsonDoesNotHave) {
+  for (const char* text : {"01.5", "-01", ".5", "-.5", "5.", "1.e3", "+1", "1e+"})
+    EXPECT_FALSE(nanoseconds_of(text)) << text;
+}
+
 }  // namespace
 }  // namespace multicard
