@@ -8,7 +8,6 @@
 #include "base/Estimate.hpp"
 #include "base/Text.hpp"
 #include "postproc/draw/Palette.hpp"
-#include "postproc/reduce/NumberText.hpp"
 
 namespace multicard::post {
 

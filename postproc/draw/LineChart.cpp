@@ -7,6 +7,7 @@
 
 #include "base/Estimate.hpp"
 #include "base/Text.hpp"
+#include "postproc/draw/AxisRange.hpp"
 #include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
@@ -20,21 +21,6 @@ constexpr double kDodge = 1.02;   ///< factor between series at one count, so th
 /// The same for linear_values, as shares of the distance from the first value to the last.
 constexpr double kMargin = 0.06, kLinearDodge = 0.006;
 constexpr const char* kIdeal = "ideal";
-
-/// Of an axis, with the distance of its ticks.
-struct Range {
-  double low = 0, high = 1, step = 1;
-  bool is_logarithmic = false;  ///< without a step
-
-  /// From 0 at the lower end to 1 at the upper one; what lies outside is at an end.
-  double share(double value) const {
-    const double inside = std::clamp(value, low, high);
-    return is_logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
-  }
-  double at(double share) const {
-    return is_logarithmic ? low * std::pow(high / low, share) : low + share * (high - low);
-  }
-};
 
 /// Calls `visit(point)` for all points and crosses.
 template <class Visit>
@@ -54,7 +40,7 @@ bool is_from_zero(Horizontal horizontal) {
 
 /// Counts of ranks are on a logarithmic axis, where room at both ends is a factor; elsewhere it is a share of the
 /// range.
-Range x_range(const LineChart& chart) {
+AxisRange x_range(const LineChart& chart) {
   if (chart.horizontal == Horizontal::log2_counts) {
     const auto [least, most] = std::ranges::minmax_element(chart.ticks);
     return {*least / kSpread, *most * kSpread, 1};
@@ -76,7 +62,7 @@ Range x_range(const LineChart& chart) {
 
 /// Points, intervals and the ideal with room around them. Intervals are cut at half the smallest and twice the largest
 /// value.
-Range log_range(const LineChart& chart) {
+AxisRange log_range(const LineChart& chart) {
   double least = 1e300, most = 0, low = 1e300, high = 0;
   const auto include = [&](double value) {
     least = std::min(least, value);
@@ -98,7 +84,7 @@ Range log_range(const LineChart& chart) {
 }
 
 /// Intervals are cut at a quarter above the largest value: those of two repeats can be very wide.
-Range y_range(const LineChart& chart, double last_x) {
+AxisRange y_range(const LineChart& chart, double last_x) {
   if (chart.vertical == Vertical::logarithmic) return log_range(chart);
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
@@ -119,7 +105,7 @@ Range y_range(const LineChart& chart, double last_x) {
   const double step =
       std::max(chart.least_step, scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step);
   const double low = step * std::floor(smallest / step), high = step * std::ceil(largest / step);
-  return high > low ? Range{low, high, step} : Range{low - step, high + step, step};
+  return high > low ? AxisRange{low, high, step} : AxisRange{low - step, high + step, step};
 }
 
 std::vector<std::string> label_lines(const Series& series) {
@@ -127,7 +113,7 @@ std::vector<std::string> label_lines(const Series& series) {
 }
 
 /// Each label at the height of its line's last point; of a series of crosses alone at the edge where they are.
-std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double last_x, const Area& area) {
+std::vector<EndLabel> end_labels(const LineChart& chart, const AxisRange& y, double last_x, const Area& area) {
   const auto pixel = [&](double value) { return area.bottom - y.share(value) * area.height(); };
   const double unmeasured = chart.crosses == Crosses::on_top ? y.high : y.low;
   std::vector<EndLabel> labels;
@@ -160,39 +146,15 @@ std::size_t style_of(const Series& series) {
   return series.style % kColours.size();
 }
 
-/// Numbers with one digit, the fewest kinds of them that make three ticks.
-std::vector<double> log_ticks(const Range& y) {
-  std::vector<double> ticks;
-  for (const std::vector<double>& digits : {std::vector<double>{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 7}}) {
-    ticks.clear();
-    for (double decade = std::pow(10, std::floor(std::log10(y.low))); decade <= y.high; decade *= 10)
-      for (const double digit : digits)
-        if (digit * decade >= y.low && digit * decade <= y.high) ticks.push_back(digit * decade);
-    if (ticks.size() >= 3) break;
-  }
-  return ticks;
-}
-
-/// Multiples of the step within the range; the tolerance keeps the ends, which are multiples but for rounding.
-std::vector<double> y_ticks(const Range& y) {
-  if (y.is_logarithmic) return log_ticks(y);
-  std::vector<double> ticks;
-  const auto first = static_cast<std::int64_t>(std::ceil(y.low / y.step - 1e-9));
-  const auto last = static_cast<std::int64_t>(std::floor(y.high / y.step + 1e-9));
-  for (std::int64_t i = first; i <= last; ++i)
-    ticks.push_back(static_cast<double>(i) * y.step);
-  return ticks;
-}
-
-double tick_room(const Range& y) {
+double tick_room(const AxisRange& y) {
   double widest = 0;
-  for (const double tick : y_ticks(y))
+  for (const double tick : y.ticks())
     widest = std::max(widest, text_width(significant(tick, 6), Canvas::kFontSize));
   return widest + 16;
 }
 
 /// The dashed ideal curve between the first and the last tick.
-void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
+void draw_ideal(Canvas& canvas, const LineChart& chart, const AxisRange& y) {
   if (!chart.ideal) return;
   constexpr int kPieces = 64;
   const double first = chart.ticks.front(), last = chart.ticks.back();
@@ -206,7 +168,7 @@ void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
   canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
 }
 
-void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
+void draw_axes(Canvas& canvas, const LineChart& chart, const AxisRange& x, const AxisRange& y, const Area& area) {
   canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
   canvas.command("set grid ytics lc rgb '#808080' dt 1");
@@ -214,7 +176,7 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
   if (y.is_logarithmic) canvas.command("set logscale y");
   std::vector<std::string> ticks;
-  for (const double value : y_ticks(y))
+  for (const double value : y.ticks())
     ticks.push_back(fmt::format("'{}' {:.8g}", significant(value, 6), value));
   canvas.command("set ytics (" + join(ticks, ", ") + ") scale 0");
   if (is_from_zero(chart.horizontal)) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
@@ -226,8 +188,8 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
 }
 
 /// What a pointer shows at the points, which stand where draw_series() puts them but for the little that parts series.
-void add_tips(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
-  const Range across{x.low, x.high, x.step, chart.horizontal == Horizontal::log2_counts};
+void add_tips(Canvas& canvas, const LineChart& chart, const AxisRange& x, const AxisRange& y, const Area& area) {
+  const AxisRange across{x.low, x.high, x.step, chart.horizontal == Horizontal::log2_counts};
   for (const Series& series : chart.series)
     for (const Point& point : series.points)
       canvas.tip(area.left + across.share(point.x) * area.width(), area.bottom - y.share(point.y) * area.height(),
@@ -236,7 +198,7 @@ void add_tips(Canvas& canvas, const LineChart& chart, const Range& x, const Rang
 
 /// A line with its points, error bars and crosses. At counts and values of settings series stand side by side around
 /// their true place; over steps and quantities they are not moved.
-void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Range& y) {
+void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const AxisRange& y) {
   const Series& series = chart.series[index];
   const std::size_t style = style_of(series);
   const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
@@ -275,9 +237,9 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
 
 Drawing LineChart::drawing() const {
   Canvas canvas(title, subtitle);
-  const Range x = x_range(*this);
+  const AxisRange x = x_range(*this);
   const double last_x = is_from_zero(horizontal) ? x.high : ticks.back();
-  const Range y = y_range(*this, last_x);
+  const AxisRange y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
   const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};
   canvas.area(area);

@@ -40,7 +40,8 @@ std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxe
 
 void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats) {
   for (Figure& figure : figures) {
-    figure.svg = with_tips(themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title), figure.drawing.tips);
+    figure.svg =
+        with_tips(themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title), figure.drawing.tips);
     figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
     if (formats == Formats::svg_and_pdf) figure.pdf = gnuplot.run(pdf_script(figure.drawing));
   }
