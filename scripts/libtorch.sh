@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154  # lib.sh sets what is used here
-# Fetches the wheel of LibTorch and the CUDA libraries next to it, pinned by the files in scripts/libtorch/. Sourced after
-# lib.sh by setup.sh, and by setup_libtorch.sh on machines where packages are installed; not run.
+# Fetches the wheel of LibTorch and the CUDA libraries next to it, pinned by the files in scripts/libtorch/. Sourced
+# after lib.sh by setup.sh, and by setup_libtorch.sh on machines where packages are installed; not run.
 
 # use_libtorch VERSION FOLDER GPU: what fetch_libtorch installs, and where. GPU is yes, no, or auto: with the CUDA
 # libraries where there is a GPU.
