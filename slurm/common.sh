@@ -9,7 +9,9 @@ multicard_setup() {
   shift
   if [ $# = 0 ] || ! multicard_is_deck "$1"; then
     # Of an installation: its decks are not in the folder that the job was submitted from.
-    if ! [ -e "$default_deck" ]; then default_deck=$MULTICARD_ROOT/$default_deck; fi
+    if ! [ -e "$default_deck" ] && [ -e "$MULTICARD_ROOT/$default_deck" ]; then
+      default_deck=$MULTICARD_ROOT/$default_deck
+    fi
     set -- "$default_deck" "$@"
   fi
   words=("$@")

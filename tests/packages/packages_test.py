@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """The packages of a build, unpacked into an empty folder and used there, where nothing else of multicard is to be seen.
 
-usage: packages_test.py Debian|Archive     MULTICARD_BUILD/packages holds them (scripts/release.sh --draft)
+usage: packages_test.py Debian|Archive|Installed   MULTICARD_BUILD/packages holds them (scripts/release.sh --draft)
 """
 import hashlib
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
-from package_case import PACKAGES, PackageCase, SOURCE, TORCH_ROOT, TORCH_VERSION, main
+from package_case import BUILD, PACKAGES, PackageCase, SOURCE, TORCH_ROOT, TORCH_VERSION, cached, main
 
 VERSION = re.search(r"^project\(multicard VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
 MINOR = ".".join(TORCH_VERSION.split(".")[:2])
@@ -162,6 +164,17 @@ class Archive(Uses, PackageCase):
         self.assertEqual(set(sums), files)
         for name, expected in sums.items():
             self.assertEqual(hashlib.sha256((PACKAGES / name).read_bytes()).hexdigest(), expected, name)
+
+
+class Installed(unittest.TestCase):
+    def test_on_the_machine_of_the_build_libtorch_is_where_the_build_found_it(self):
+        with tempfile.TemporaryDirectory(prefix="multicard-packages.") as folder:
+            subprocess.run([cached("CMAKE_COMMAND"), "--install", BUILD, "--prefix", folder], check=True,
+                           stdout=subprocess.DEVNULL)
+            kept = {name: value for name, value in os.environ.items() if name not in ("TORCH_ROOT", "LD_LIBRARY_PATH")}
+            result = subprocess.run([f"{folder}/bin/multicard", "--version"], capture_output=True, text=True,
+                                    check=False, env={**kept, "MULTICARD_CACHE": f"{folder}/none"})
+            self.assertIn(f"multicard {VERSION}", result.stdout, result.stderr)
 
 
 if __name__ == "__main__":
