@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from package_case import BUILD, PACKAGES, PackageCase, SOURCE, TORCH_ROOT, TORCH_VERSION, cached, main
+from package_case import BUILD, CACHE, PACKAGES, PackageCase, SOURCE, TORCH_ROOT, TORCH_VERSION, cached, main
 
 VERSION = re.search(r"^project\(multicard VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
 MINOR = ".".join(TORCH_VERSION.split(".")[:2])
@@ -27,6 +27,11 @@ def only(pattern):
 
 class Uses:
     """What both packages must do."""
+
+    def test_nothing_else_of_multicard_is_to_be_seen(self):
+        for folder in (SOURCE, BUILD, CACHE):
+            listed, _ = self.run_hidden("bash", "-c", f"ls -A {folder} 2>/dev/null || true")
+            self.assertEqual(listed, "", folder)
 
     def test_without_libtorch_it_says_so_once(self):
         self.refused(f"LibTorch {MINOR} was not found", "multicard-setup-libtorch", "TORCH_ROOT")
