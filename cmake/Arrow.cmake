@@ -1,5 +1,6 @@
 # Arrow's libparquet, with which data sets in Parquet are read: sets MULTICARD_WITH_PARQUET, and makes the target
-# multicard_arrow where there is one. In this order:
+# multicard_arrow where there is one. MULTICARD_ARROW_FOLDER and MULTICARD_ARROW_LIBRARIES are those of 1 and 2, which
+# installations include. In this order:
 #   1. ARROW_ROOT, a folder that holds include/ and libarrow and libparquet (in it or in lib/)
 #   2. what scripts/setup.sh --parquet has fetched
 #   3. an installation that brings a CMake package Parquet
@@ -20,6 +21,8 @@ function(_multicard_find_arrow)
   if(arrow AND parquet AND EXISTS ${roots}/include/parquet/arrow/reader.h)
     list(GET arrow 0 arrow)
     list(GET parquet 0 parquet)
+    set(MULTICARD_ARROW_FOLDER ${roots} PARENT_SCOPE)
+    set(MULTICARD_ARROW_LIBRARIES ${parquet} ${arrow} PARENT_SCOPE)
     add_library(multicard_arrow INTERFACE)
     target_include_directories(multicard_arrow SYSTEM INTERFACE ${roots}/include)
     target_link_libraries(multicard_arrow INTERFACE ${parquet} ${arrow})

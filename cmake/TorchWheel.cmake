@@ -112,5 +112,4 @@ file(GLOB _wheel_folders ${_multicard_wheels}/*/lib)
 list(APPEND _multicard_rpath ${_wheel_folders})
 list(REMOVE_DUPLICATES _multicard_rpath)
 list(APPEND CMAKE_BUILD_RPATH ${_multicard_rpath})
-set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;${_multicard_rpath}")
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Install.cmake takes out again what is found otherwise

@@ -1,10 +1,15 @@
 # shellcheck shell=bash
-# What a shell needs to run multicard from this source tree:   source scripts/env.sh
+# What a shell needs to run multicard from this source tree or installation:   source scripts/env.sh
 # Every setting gives way to a value that is set already.
 _multicard_root=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")/.." && pwd)
 
-# The programs of the release build; MULTICARD_BUILD names another build folder.
-_multicard_bin=${MULTICARD_BUILD:-$_multicard_root/build/release}/bin
+# The programs of the release build, or of the installation whose share/multicard this is; MULTICARD_BUILD names another
+# folder.
+_multicard_bin=$_multicard_root/build/release
+if [ -x "$_multicard_root/../../libexec/multicard/multicard" ]; then
+  _multicard_bin=$(cd "$_multicard_root/../.." && pwd)
+fi
+_multicard_bin=${MULTICARD_BUILD:-$_multicard_bin}/bin
 case ":$PATH:" in *":$_multicard_bin:"*) ;; *) export PATH="$_multicard_bin:$PATH" ;; esac
 
 # Open MPI refuses to start as root, which is what one is in most containers.

@@ -194,7 +194,7 @@ with_ticker() {
   local folder=$1 ticker status=0
   shift
   (
-    while sleep 10; do
+    while sleep 10 >/dev/null 2>&1 9>&-; do  # it may outlive the command: it keeps no pipe open, and no lock
       say "      ... $(du -sm "$folder" 2>/dev/null | cut -f1) MB so far, ${SECONDS} s since start"
     done
   ) &

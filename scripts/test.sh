@@ -27,7 +27,7 @@ steps=4 full=no
 if [ "${MULTICARD_TEST_FULL:-}" = 1 ] && [ $# -eq 0 ]; then steps=5 full=yes; fi
 step 1 $steps "Setting up"
 "$root/scripts/setup.sh" --test
-"$root/scripts/setup_peers.sh" --methods --images --traces ||
+"$root/scripts/setup_peers.sh" --methods --images --traces --packaging ||
   say "      comparisons with other libraries will be skipped"
 step 2 $steps "Building"
 "$root/scripts/build.sh" release --target all tests benches

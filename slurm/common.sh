@@ -7,7 +7,13 @@
 multicard_setup() {
   local default_deck=$1
   shift
-  if [ $# = 0 ] || ! multicard_is_deck "$1"; then set -- "$default_deck" "$@"; fi
+  if [ $# = 0 ] || ! multicard_is_deck "$1"; then
+    # Of an installation: its decks are not in the folder that the job was submitted from.
+    if ! [ -e "$default_deck" ] && [ -e "$MULTICARD_ROOT/$default_deck" ]; then
+      default_deck=$MULTICARD_ROOT/$default_deck
+    fi
+    set -- "$default_deck" "$@"
+  fi
   words=("$@")
   export SLURM_EXPORT_ENV=ALL  # under SBATCH_EXPORT=NONE srun would start the ranks without PATH
   per_node=$(multicard_tasks_here)

@@ -55,12 +55,14 @@ GpuProblem library(const GpuFindings& findings) {
   const std::string path = findings.error.substr(0, findings.error.find(':'));
   const std::string name = path.substr(path.rfind('/') + 1);
   const bool is_missing = findings.error.find("cannot open shared object file") != std::string::npos;
-  return {findings.failure, fmt::format("{} cannot be loaded", name.empty() ? "libtorch_cuda.so" : name),
-          findings.error,
-          is_missing ? "Run scripts/setup.sh --gpu, which puts the CUDA libraries (cuDNN, NCCL, cuBLAS, ...) next to "
-                       "LibTorch, or put the folder that holds it on LD_LIBRARY_PATH."
-                     : "A library of another version than LibTorch needs is found first: check LD_LIBRARY_PATH and "
-                       "LD_PRELOAD, or run scripts/setup.sh --gpu."};
+  return {
+      findings.failure, fmt::format("{} cannot be loaded", name.empty() ? "libtorch_cuda.so" : name), findings.error,
+      is_missing ? "Run scripts/setup.sh --gpu (where a package is installed, multicard-setup-libtorch --gpu), which "
+                   "puts the CUDA libraries (cuDNN, NCCL, cuBLAS, ...) next to LibTorch, or put the folder that "
+                   "holds it on LD_LIBRARY_PATH."
+                 : "A library of another version than LibTorch needs is found first: check LD_LIBRARY_PATH and "
+                   "LD_PRELOAD, or run scripts/setup.sh --gpu (where a package is installed, "
+                   "multicard-setup-libtorch --gpu)."};
 }
 
 }  // namespace

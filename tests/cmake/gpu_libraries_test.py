@@ -21,7 +21,7 @@ set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
 list(APPEND CMAKE_MODULE_PATH {cmake})
 include(TorchWheel)
 foreach(name IN ITEMS MULTICARD_WITH_CUDA MULTICARD_TOOLKIT_VERSION MULTICARD_NCCL_VERSION MULTICARD_NCCL_INCLUDE_DIR
-    MULTICARD_NCCL_LIBRARY CMAKE_INSTALL_RPATH TORCH_ROOT MULTICARD_LIB_c10)
+    MULTICARD_NCCL_LIBRARY CMAKE_BUILD_RPATH TORCH_ROOT MULTICARD_LIB_c10)
   file(APPEND ${{CMAKE_BINARY_DIR}}/found.txt "${{name}}=${{${{name}}}}\\n")
 endforeach()
 """
@@ -241,7 +241,7 @@ class GpuLibraries(unittest.TestCase):
         self.add_nccl(self.toolkit, lib="lib64")
         for version, first in (("13.0", "toolkit"), ("13.2", "wheels")):
             self.add_cuda_wheels(version)
-            folders = self.expect(self.toolkit)["CMAKE_INSTALL_RPATH"].split(";")
+            folders = self.expect(self.toolkit)["CMAKE_BUILD_RPATH"].split(";")
             (self.folder / "build/found.txt").unlink()
             places = {"toolkit": str(self.toolkit / "lib64"), "wheels": str(self.wheels / "cu13/lib")}
             self.assertEqual(min(places, key=lambda name: folders.index(places[name])), first, folders)
@@ -260,7 +260,7 @@ class GpuLibraries(unittest.TestCase):
         found = self.expect(self.wheels / "nccl")
         self.assertEqual(found["MULTICARD_TOOLKIT_VERSION"], "13.0")
         for folder in (self.torch / "lib", self.wheels / "nccl/lib", self.wheels / "cu13/lib"):
-            self.assertIn(str(folder), found["CMAKE_INSTALL_RPATH"].split(";"))
+            self.assertIn(str(folder), found["CMAKE_BUILD_RPATH"].split(";"))
 
     def test_without_anything_there_is_no_gpu_path(self):
         status, found, said = self.configure()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Submits one of the shipped batch scripts, unchanged, to a two-node Slurm started for it, and checks the outcome.
 #
-# usage: run_case.sh CASE      srun | mpirun | one_node | gpus | no_export | array | llm | sweep | requeue_srun |
-#                                requeue_mpirun | failure
+# usage: run_case.sh CASE      srun | mpirun | one_node | gpus | no_export | array | llm | sweep | share | installed |
+#                                requeue_srun | requeue_mpirun | failure
 # Reads MULTICARD_SOURCE and MULTICARD_BUILD, the source and build folders. Ends with 77 where Slurm cannot be tested.
 set -euo pipefail
 
@@ -157,6 +157,20 @@ case $case_name in
       h5dump -a "/runs/$run/status" results/slurm_share/results.h5 | grep -F '"complete"' >/dev/null ||
         fail "the task $run is not complete"
     done
+    ;;
+  installed)  # as installed from a package: its own scripts, programs and decks, from a folder that has none of them
+    TORCH_ROOT=$(sed -n 's/^TORCH_ROOT:[A-Z]*=//p' "$MULTICARD_BUILD/CMakeCache.txt")
+    tar -xf "$(echo "$MULTICARD_BUILD"/packages/multicard-*-linux-*.tar.gz)"
+    MULTICARD_ROOT=$(echo "$scratch"/multicard-*/share/multicard)
+    export TORCH_ROOT MULTICARD_ROOT
+    unset MULTICARD_BUILD
+    data=(data.train="$scratch/data/slurm/train*.h5" data.test=null data.image_size=32 evaluate.every_epochs=0)
+    job=$(submit_run --array=1 "$MULTICARD_ROOT/slurm/array.sbatch" "${data[@]}" run.epochs=1 run.global_batch=32)
+    expect_end "${job}_1" COMPLETED 0:0
+    results=results/array/learning_rate_0.02/results.h5
+    expect_ranks $results main 2
+    h5dump -w 0 -a /command_line $results | grep -F "${MULTICARD_ROOT%/share/*}/libexec/multicard/" >/dev/null ||
+      fail "the job has not run the installed program"
     ;;
   requeue_srun) requeue_case image_multi_node_srun.sbatch "" ;;
   requeue_mpirun) requeue_case image_multi_node_mpirun.sbatch --batch ;;
