@@ -23,6 +23,7 @@ set_up() {
     return
   fi
   say "$called: installing into $folder"
+  # shellcheck disable=SC2119  # its arguments are options of pip
   fetch
   rm -rf "$folder"
   mv "$staging/part" "$folder"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documents as a site: that it can be made, that its links lead somewhere, and that it loads nothing from a network.
+"""The documents as a site: it can be made, its links lead somewhere, and it loads nothing from a network.
 
 usage: site_test.py [unittest arguments]   MULTICARD_SOURCE is the tree. Ends with 77 where MkDocs is not installed.
 """
