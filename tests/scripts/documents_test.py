@@ -14,6 +14,8 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = pathlib.Path(os.environ["MULTICARD_BIN"], "multicard")
 DOCUMENTS = [*SOURCE.glob("*.md"), *SOURCE.glob("docs/**/*.md")]
+KEYS_BY_NAME = ("administrators.md", "bridges.md", "from_nsight_torchrun.md", "from_torchtune_axolotl_trl.md",
+                "tutorial.md")
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.M | re.S)
 COMMAND = re.compile(r"^(?:`|(?:mpirun|srun) .*)?multicard ([a-z]+)", re.M)
 
@@ -26,6 +28,34 @@ class Documents(unittest.TestCase):
         for document in DOCUMENTS:
             code = "\n".join(CODE.findall(document.read_text(encoding="utf-8")))
             self.assertLessEqual(set(COMMAND.findall(code)), commands, document)
+
+    def test_name_keys_that_exist(self):
+        help_keys = [PROGRAM, "help", "keys", "--markdown"]
+        shown = subprocess.run(help_keys, capture_output=True, text=True, check=True).stdout
+        sections = dict(re.findall(r"<!-- keys of (\w+) -->\n(.*?)<!-- end", shown, re.S))
+        keys = {f"{name}.{key}" for name, table in sections.items()
+                for key in re.findall(r"^\| `([\w.]+)`", table, re.M)}
+        self.assertIn("method.rank", keys)
+        parents = {key.rpartition(".")[0] for key in keys}
+        written = re.compile(rf"`(({'|'.join(set(sections) - {'top'})})\.[a-z_.]+)(?=[`:=])")
+        for name in KEYS_BY_NAME:
+            lines = (SOURCE / "docs" / name).read_text(encoding="utf-8").splitlines()
+            own = "\n".join(line.rsplit(" | ", 1)[-1] for line in lines)  # other tools have the other columns
+            self.assertEqual({key for key, _ in written.findall(own)} - keys - parents, set(), name)
+
+    def test_name_every_variable_that_the_programs_read_or_set(self):
+        read = re.compile(r'(?:getenv|setenv|variable|is_set|was_set)\("([A-Z][A-Z0-9_]*)"')
+        listed = re.compile(r'for \(const (?:char\*|auto&?)[^:]*: ?\{([^}]*)\}')
+        sources = [path.read_text(encoding="utf-8") for folder in ("modules", "app", "postproc")
+                   for path in (SOURCE / folder).rglob("*.cpp")]
+        text = "\n".join(sources)
+        lists = "".join(listed.findall(text))
+        names = set(read.findall(text)) | set(re.findall(r'"([A-Z][A-Z0-9]*_[A-Z0-9_]+)"', lists))
+        launch = (SOURCE / "modules/comm/Launch.cpp").read_text(encoding="utf-8")
+        names |= set(re.findall(r'"((?:MV2|MVP|MPI|PMI|PMIX|PALS|SLURM|OMPI|MPIRUN)_[A-Z_]+)"', launch))
+        self.assertGreater(len(names), 40)
+        page = (SOURCE / "docs/administrators.md").read_text(encoding="utf-8")
+        self.assertEqual({name for name in names if f"`{name}`" not in page}, set())
 
     def test_name_the_last_checkpoint_that_the_example_has(self):
         """20,000 images in batches of 64 are 313 steps."""

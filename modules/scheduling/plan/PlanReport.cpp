@@ -90,9 +90,10 @@ void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
     lines.push_back(fmt::format("{:<10}nothing next: {}", "measure", advice.reason));
     return;
   }
-  lines.push_back(fmt::format("{:<10}{} on {} next: its table's gaps matter most (the plan could reach {})", "measure",
-                              plan.problem.tasks[advice.next->task].name, counted(advice.next->gpus, "GPU"),
-                              value_text(plan.problem.objective, advice.next->value)));
+  const char* effect = plan.problem.objective == Objective::makespan ? "shorten" : "improve";
+  lines.push_back(fmt::format("{:<10}{} on {} next, which could {} the plan to {}", "measure",
+                              plan.problem.tasks[advice.next->task].name, counted(advice.next->gpus, "GPU"), effect,
+                              value_text(plan.problem.objective, advice.next->value, 4)));
 }
 
 std::string asked_text(const AllocationProblem& problem) {

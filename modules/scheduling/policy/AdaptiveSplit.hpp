@@ -31,7 +31,7 @@ struct AdaptiveOptions {
 
 /// The split of the adaptive policy.
 ///
-/// A task of which nothing is known gets ranks to be measured: free ones if there are any, at most its equal share;
+/// A new task first gets ranks so that its steps can be timed: free ones if there are any, at most its equal share;
 /// else those of tasks that are known, in equal shares, unless one of them ends sooner than the moves would take. It
 /// keeps them until it has been measured.
 ///

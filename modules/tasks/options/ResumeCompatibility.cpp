@@ -30,7 +30,7 @@ void check_resume_compatibility(const Deck& before, const Deck& now) {
     const std::string old_value = setting_of(before, key.path), new_value = setting_of(now, key.path);
     if (old_value != new_value)
       throw UsageError(fmt::format("{} has changed from {} to {}", key.path, shown(old_value), shown(new_value)),
-                       "the run in run.output began with the former and can only be resumed with it",
+                       "run.output holds a run with other settings",
                        "Put it back, set another run.output, or run.resume=never to start over.");
   }
 }
