@@ -89,7 +89,9 @@ window.gallery.contrast = (() => {
   const tooLow = ({ratio}) => ratio < MIN_CONTRAST - 0.005;
 
   function inFigures() {
-    const found = [];
+    const found = [], style = document.createElement('style');
+    style.textContent = '* { pointer-events: auto !important; }';  // elementsFromPoint() leaves out what ignores the mouse
+    document.head.append(style);
     for (const element of document.querySelectorAll('svg text')) {
       if (!element.textContent.trim() || !element.getNumberOfChars() || !visible(element)) continue;
       element.scrollIntoView({behavior: 'instant', block: 'center', inline: 'center'});
@@ -98,6 +100,7 @@ window.gallery.contrast = (() => {
         if (tooLow(least)) found.push(message(element, line.text, least));
       }
     }
+    style.remove();
     scrollTo({top: 0, behavior: 'instant'});
     return found;
   }

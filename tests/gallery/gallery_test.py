@@ -59,7 +59,7 @@ PAGES = (
     Page("profile_gpu", ("profile_gpu",), 1440, "dark"),
     Page("evaluation", ("evaluation",), 390, "light"),
     Page("large", ("large",), 1440, "light"),
-    Page("two_studies", ("weak", "methods", "evaluation"), 1440, "dark"),
+    Page("two_studies", ("weak", "before_after", "evaluation"), 1440, "dark"),
 )
 
 
@@ -110,8 +110,8 @@ class Reports(GalleryTest):
 
     @classmethod
     def results(cls, name):
-        """The path of a results file in the folder of the test, as long as those of studies are: pages show it."""
-        path = Path("results/study_quick", name, "results.h5")
+        """The path of a results file in the folder of the test, as long as some are: pages show it."""
+        path = Path("results/image_study_on_two_nodes", name, "results.h5")
         (cls.folder / path).parent.mkdir(parents=True, exist_ok=True)
         return path
 

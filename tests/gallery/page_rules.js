@@ -12,7 +12,8 @@ Object.assign(window.gallery, (() => {
     if (page.scrollWidth <= page.clientWidth) return found;
     const scrolls = (e) => e !== page && e !== document.body && getComputedStyle(e).overflowX !== 'visible';
     const inBox = (e) => { for (let p = e.parentElement; p; p = p.parentElement) if (scrolls(p)) return true; };
-    const texts = htmlTexts(document.body).map(({element, rects}) => [element, ...rects.map((rect) => rect.right)]);
+    const texts = htmlTexts(document.body).filter(({element}) => !scrolls(element))
+      .map(({element, rects}) => [element, ...rects.map((rect) => rect.right)]);
     const boxes = [...document.body.querySelectorAll('*')].map((e) => [e, e.getBoundingClientRect().right]);
     const wide = [...texts, ...boxes].filter(([e]) => visible(e) && !inBox(e))
       .map(([e, ...rights]) => [e, Math.max(...rights) + scrollX]).sort((a, b) => b[1] - a[1]);
@@ -50,7 +51,8 @@ Object.assign(window.gallery, (() => {
     const stroke = TRANSPARENT.test(style.stroke) || +style.strokeOpacity <= 0.3 ? null : style.stroke;
     if (fill && box.width > 0.5 && box.height > 0.5 && !isNeutral(fill)) return true;
     if (stroke && !isNeutral(stroke)) return true;
-    if (fill && /circle|ellipse|rect|polygon/.test(shape.tagName)) return box.width > 0.5 && box.height > 0.5;
+    if (fill && /circle|ellipse|rect|polygon/.test(shape.tagName))  // not the ground of a plot
+      return box.width > 0.5 && box.height > 0.5 && box.width * box.height < 0.5 * all.width * all.height;
     return Boolean(stroke) && !isOfAxis(shape) && shape.tagName !== 'rect';
   }
 
@@ -96,8 +98,12 @@ Object.assign(window.gallery, (() => {
       const inner = figure.matches('figure') ? [...figure.querySelectorAll('svg, img, canvas')]
         .filter((e) => !e.parentElement.closest('svg') && !e.closest('[aria-hidden=true]')) : [figure];
       for (const drawing of inner.length ? inner : [figure]) {
-        const {name, all} = alternative(drawing.closest('[role=img]') || drawing);
-        if (drawing === figure && figure.matches('figure') && figure.querySelector('figcaption, table')) continue;
+        let {name, all} = alternative(drawing.closest('[role=img]') || drawing);
+        if (drawing === figure) {
+          const said = [...figure.querySelectorAll('figcaption, table')].map((e) => e.textContent).join(' ').trim();
+          name = name || said;
+          all += said;
+        }
         if (!name) found.push(violation(drawing, captionOf(figure), 'no accessible name'));
         else if (!/\d/.test(all)) found.push(violation(drawing, all, 'no number in its text alternative'));
       }

@@ -143,8 +143,9 @@ window.gallery = (() => {
     return Math.max(box.left - rect.left, rect.right - box.right, box.top - rect.top, rect.bottom - box.bottom);
   }
 
+  // A box in which a reader scrolls to the rest of a table, and that holds nothing else.
   const isTableWrapper = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX) &&
-    element.querySelector(':scope > table, :scope > div > table') !== null;
+    element.children.length > 0 && [...element.children].every((e) => e.matches('table') || e.querySelector('table'));
 
   // No text is cut off by what it is in: an SVG's frame, a box that clips, the left edge of the page.
   function cutOff() {
