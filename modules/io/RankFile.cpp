@@ -30,8 +30,8 @@ void check_written(int code, const std::string& path) {
   if (code != MPI_SUCCESS) throw DataError(fmt::format("{} cannot be written", path), mpi_error_text(code));
 }
 
-/// Gives an empty file its length and the space for it. MPI-IO does not pass every short write on, and the part of a rank
-/// after one that was not written would hide that it is missing.
+/// Gives an empty file its length and the space for it. MPI-IO does not pass every short write on, and the part of a
+/// rank after one that was not written would hide that it is missing.
 void reserve(const std::string& path, std::int64_t bytes) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) throw DataError(fmt::format("{} cannot be written", path), system_error_text(errno));

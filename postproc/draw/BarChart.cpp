@@ -116,7 +116,7 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
     for (const Segment& segment : bar.segments) {
       const double width = segment.value * scale;
       if (!segment.text.empty() && width > text_width(segment.text, Canvas::kFontSize) + 6)
-        canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, segment.ink);
+        canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, ink_on(segment.colour));
       x += width;
     }
     canvas.tip(x, middle, bar.hover);

@@ -13,9 +13,8 @@ namespace multicard::post {
 
 struct Segment {
   double value = 0;
-  std::string colour;           ///< empty: a gap
-  std::string ink = "#111111";  ///< of the text
-  std::string text;             ///< shown where it fits
+  std::string colour;  ///< empty: a gap
+  std::string text;    ///< shown where it fits
 };
 
 enum class BarStatus { complete, failed };

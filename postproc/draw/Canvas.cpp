@@ -58,6 +58,16 @@ double widest_of(const std::vector<std::string>& lines) {
   return widest;
 }
 
+std::string ink_on(const std::string& colour) {
+  // Relative luminance of WCAG 2.
+  const auto channel = [&](std::size_t at) {
+    const double value = std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  const double luminance = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#FFFFFF" : "#000000";
+}
+
 std::vector<std::string> wrapped(const std::string& text, double width, double font_size) {
   std::vector<std::string> lines;
   std::istringstream words(text);

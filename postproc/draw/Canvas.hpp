@@ -21,6 +21,9 @@ struct Scale {
 };
 Scale scale_for(double largest, int about_ticks = 5);
 
+/// Black or white, whichever contrasts more with "#RRGGBB": at least 4.5 to 1 (WCAG 2).
+std::string ink_on(const std::string& colour);
+
 enum class Align { left, centre, right };
 enum class Ink { normal, faint, bold };
 

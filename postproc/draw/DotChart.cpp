@@ -62,6 +62,26 @@ struct RatioRange {
   }
 };
 
+/// 1 and, away from it, those whose numbers have room.
+std::vector<double> fitting(const std::vector<double>& ticks, const RatioRange& range, const Area& area) {
+  std::vector<double> kept;
+  const auto has_room = [&](double tick) {
+    return std::ranges::all_of(kept, [&](double other) {
+      const double room =
+          (text_width(significant(tick, 3), Canvas::kFontSize) + text_width(significant(other, 3), Canvas::kFontSize)) /
+              2 +
+          10;
+      return std::abs(range.share(tick) - range.share(other)) * area.width() >= room;
+    });
+  };
+  std::vector<double> nearest = ticks;
+  std::ranges::sort(nearest, {}, [](double tick) { return std::abs(std::log(tick)); });
+  for (const double tick : nearest)
+    if (has_room(tick)) kept.push_back(tick);
+  std::ranges::sort(kept);
+  return kept;
+}
+
 double row_height(const Dot& dot) {
   const std::size_t lines = std::max(wrapped(dot.label, kLabelWidth, Canvas::kFontSize).size(),
                                      wrapped(dot.note, kNoteWidth, Canvas::kFontSize).size());
@@ -104,8 +124,8 @@ Drawing DotChart::drawing() const {
   canvas.area(area);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, x_name, Align::centre, Ink::faint);
   std::vector<std::string> ticks;
-  for (const double tick : range.ticks())
-    ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 4), tick));
+  for (const double tick : fitting(range.ticks(), range, area))
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 3), tick));
   canvas.command(fmt::format("set logscale x\nset xrange [{:.8g}:{:.8g}]\nset xtics ({})", range.low, range.high,
                              join(ticks, ", ")));
   canvas.command(

@@ -13,8 +13,15 @@ namespace multicard::post {
 namespace {
 
 /// Pixels; cells are kGap smaller than their places.
-constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 150;
-constexpr double kDark = 0.75;  ///< cells of at least this shade have white text
+constexpr double kLeastRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 150;
+
+/// Rows are as high as the label with the most lines.
+double row_height(const HeatMap& map) {
+  std::size_t most = 1;
+  for (const std::string& row : map.rows)
+    most = std::max(most, wrapped(row, kLabelWidth, Canvas::kFontSize).size());
+  return std::max(kLeastRowHeight, static_cast<double>(most) * Canvas::kLineHeight + 4);
+}
 
 double label_room(const HeatMap& map) {
   double widest = 0;
@@ -41,15 +48,15 @@ std::size_t most_lines(const std::vector<std::vector<std::string>>& heads) {
 
 /// A row: its label, then squares with their texts; a cross where a run did not complete.
 void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, double y, double width) {
-  canvas.lines(left - 10, y + kRowHeight / 2, wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize), Align::right);
+  const double height = row_height(map);
+  canvas.lines(left - 10, y + height / 2, wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize), Align::right);
   for (std::size_t column = 0; column < map.columns.size(); ++column) {
     const double x = left + static_cast<double>(column) * width;
     const HeatCell& cell = map.cells[row][column];
-    if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
+    if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + height / 2, 2, kFailed);
     if (cell.kind != HeatCellKind::value) continue;
-    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade_of(cell.shade));
-    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, cell.text, Align::centre,
-                         cell.shade > kDark ? "#FFFFFF" : "#111111");
+    canvas.rectangle(x, y, width - kGap, height - kGap, shade_of(cell.shade));
+    canvas.coloured_text(x + width / 2, y + height / 2, cell.text, Align::centre, ink_on(shade_of(cell.shade)));
   }
 }
 
@@ -65,7 +72,7 @@ std::string shade_of(double value) {
 Drawing HeatMap::drawing() const {
   Canvas canvas(title, subtitle);
   const double named = canvas.content_top() + (column_name.empty() && row_name.empty() ? 0 : kColumnHeadHeight);
-  const double left = label_room(*this);
+  const double left = label_room(*this), height = row_height(*this);
   const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
   const auto heads = heads_of(*this, width);
   const double top = named + kColumnHeadHeight + static_cast<double>(most_lines(heads) - 1) * Canvas::kLineHeight;
@@ -76,8 +83,8 @@ Drawing HeatMap::drawing() const {
     canvas.lines(left + (static_cast<double>(column) + 0.5) * width, middle, heads[column], Align::centre);
   }
   for (std::size_t row = 0; row < rows.size(); ++row)
-    draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);
-  const double bottom = top + static_cast<double>(rows.size()) * kRowHeight;
+    draw_row(canvas, *this, row, left, top + static_cast<double>(row) * height, width);
+  const double bottom = top + static_cast<double>(rows.size()) * height;
   canvas.area({left, top, Canvas::kWidth - 1, bottom});
   // All of it is labels and rectangles, but gnuplot requires something to plot.
   canvas.command("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]");

@@ -27,23 +27,31 @@ void remove_between(std::string& text, const std::string& from, const std::strin
   }
 }
 
+/// The opening tag, and what a screen reader says: a description after the title, which a pointer shows too.
+std::string head_of(const std::string& view_box, const std::string& id, const std::string& title,
+                    const std::string& description) {
+  const std::string more =
+      description.empty() ? std::string() : fmt::format("<desc id=\"{}-desc\">{}</desc>\n", id, escaped(description));
+  return fmt::format(
+      "<svg {} xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" role=\"img\" "
+      "aria-labelledby=\"{}-title{}\" font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
+      "'DejaVu Sans', sans-serif\">\n<title id=\"{}-title\">{}</title>\n{}",
+      view_box, id, more.empty() ? "" : fmt::format(" {}-desc", id), id, escaped(title), more);
+}
+
 }  // namespace
 
 /// gnuplot's SVG has fixed colours, ids that are alike in all files, and a background; the page needs the text colour
 /// of its theme, ids that are unique in it, and a title for screen readers. What is replaced is the literal output of
 /// gnuplot's svg terminal.
-std::string themed(std::string svg, const std::string& id, const std::string& title) {
+std::string themed(std::string svg, const std::string& id, const std::string& title, const std::string& description) {
   const std::size_t start = svg.find("<svg");
   const std::size_t canvas = svg.find("<g id=\"gnuplot_canvas\">");
   std::smatch box;
   if (start == std::string::npos || canvas == std::string::npos ||
       !std::regex_search(svg, box, std::regex("viewBox=\"[0-9. ]+\"")))
     throw EnvironmentError("gnuplot wrote no SVG", svg.substr(0, 200), "Check that gnuplot has its svg terminal.");
-  const std::string head = fmt::format(
-      "<svg {} xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" role=\"img\" "
-      "aria-labelledby=\"{}-title\" font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
-      "'DejaVu Sans', sans-serif\">\n<title id=\"{}-title\">{}</title>\n",
-      box.str(), id, id, escaped(title));
+  const std::string head = head_of(box.str(), id, title, description);
   svg.erase(0, canvas);
   // The white background.
   remove_between(svg, "<rect x=\"0\" y=\"0\"", "/>");
@@ -92,8 +100,20 @@ std::string with_tips(std::string svg, const std::vector<Tip>& tips) {
   return end == std::string::npos ? svg : svg.insert(end, circles);
 }
 
-/// The head is only cut from the view box: its texts stay in the file, but outside of what is shown.
 std::string without_head(std::string svg, double height) {
+  // Its texts are groups of their own, moved to their place. Only they are so high up.
+  static const std::regex kText(
+      "<g transform=\"translate\\([0-9.]+,([0-9.]+)\\)\"[^>]*>\\s*<text>[^<]*</text>\\s*</g>\\s*");
+  std::string kept;
+  std::sregex_iterator text(svg.begin(), svg.end(), kText);
+  auto from = svg.cbegin();
+  for (; text != std::sregex_iterator(); ++text) {
+    if (std::stod((*text)[1].str()) > height) continue;
+    kept.append(from, (*text)[0].first);
+    from = (*text)[0].second;
+  }
+  kept.append(from, svg.cend());
+  svg = std::move(kept);
   std::smatch box;
   if (!std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\""))) return svg;
   const std::string rest =

@@ -10,8 +10,10 @@ namespace multicard::post {
 
 /// The output of gnuplot's svg terminal without fixed size and background, black as currentColor (kFaint as a fainter
 /// one), grid lines faint, names of its definitions made unique by `id` (several figures share a page), font left to
-/// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError if it is not an SVG.
-std::string themed(std::string svg, const std::string& id, const std::string& title);
+/// the page, and `title` with `description` as its accessible name. Text stays text. Throws EnvironmentError if it is
+/// not an SVG.
+std::string themed(std::string svg, const std::string& id, const std::string& title,
+                   const std::string& description = {});
 
 /// The same with invisible circles, each of which shows the text of its tip under a pointer.
 std::string with_tips(std::string svg, const std::vector<Tip>& tips);

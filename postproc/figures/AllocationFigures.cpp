@@ -38,11 +38,11 @@ Bar bar_of(std::int64_t rank, const std::vector<AllocationInterval>& intervals,
   for (const AllocationInterval& interval : intervals) {
     if (rank < interval.first_rank || rank >= interval.first_rank + interval.ranks) continue;
     // A segment without a colour is a gap: the rank had no task.
-    if (interval.start_s > until) bar.segments.push_back({interval.start_s - until, "", "", ""});
+    if (interval.start_s > until) bar.segments.push_back({interval.start_s - until, "", ""});
     // Intervals that overlap are drawn from where the one before ended.
     const double from = std::max(interval.start_s, until);
     if (interval.end_s > from)
-      bar.segments.push_back({interval.end_s - from, colour_of(legend, interval.task), "#FFFFFF", interval.task});
+      bar.segments.push_back({interval.end_s - from, colour_of(legend, interval.task), interval.task});
     until = std::max(until, interval.end_s);
   }
   return bar;

@@ -19,7 +19,7 @@ Bar bar_of(const Study& study, const Cell& cell, const Estimate& value, std::siz
   if (cell.status != CellStatus::complete) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{value.value, kColours[colour % kColours.size()], "#111111", ""}};
+  bar.segments = {{value.value, kColours[colour % kColours.size()], ""}};
   bar.interval = error_bar(value);
   bar.note = significant(value.value, 3);
   return bar;
@@ -40,14 +40,11 @@ std::vector<const Cell*> barred_cells(const Study& study, const std::vector<std:
 /// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
 constexpr std::array<const char*, kNumPhases> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
                                                             "#D55E00", "#009E73", "#999999"};
-/// Text on a filled area of kPhaseColours.
-constexpr std::array<const char*, kNumPhases> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
-                                                        "#111111", "#111111", "#111111"};
 
 }  // namespace
 
 Segment phase_segment(std::size_t phase, double value, std::string text) {
-  return {value, kPhaseColours[phase], kPhaseInk[phase], std::move(text)};
+  return {value, kPhaseColours[phase], std::move(text)};
 }
 
 std::vector<std::pair<std::string, std::string>> phase_legend() {

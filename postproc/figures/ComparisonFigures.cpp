@@ -22,7 +22,7 @@ Bar rate_bar(const Study& study, const Cell& cell) {
   if (!cell.counts()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
+  bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], ""}};
   bar.interval = error_bar(cell.rate);
   bar.note = significant(cell.rate.value, 3);
   return bar;

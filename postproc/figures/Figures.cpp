@@ -1,6 +1,7 @@
 #include "postproc/figures/Figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -38,10 +39,38 @@ std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxe
   return figures;
 }
 
+namespace {
+
+/// The names of a row and its first numbers: "ddp-ds 2 1.55".
+std::string described(const std::vector<ChartValue>& row) {
+  constexpr std::size_t kMostNumbers = 2;
+  std::vector<std::string> parts;
+  std::size_t numbers = 0;
+  for (const ChartValue& value : row)
+    if (const auto* name = std::get_if<std::string>(&value)) {
+      if (!name->empty() && *name != "complete") parts.push_back(*name);
+    } else if (std::isfinite(std::get<double>(value)) && numbers++ < kMostNumbers) {
+      parts.push_back(significant(std::get<double>(value)));
+    }
+  return join(parts, " ");
+}
+
+std::string described(const ChartData& data) {
+  constexpr std::size_t kMostRows = 12;
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < std::min(kMostRows, data.rows.size()); ++i)
+    rows.push_back(described(data.rows[i]));
+  if (data.rows.size() > kMostRows) rows.push_back(fmt::format("and {} more", data.rows.size() - kMostRows));
+  return join(rows, "; ");
+}
+
+}  // namespace
+
 void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats) {
   for (Figure& figure : figures) {
     figure.svg =
-        with_tips(themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title), figure.drawing.tips);
+        with_tips(themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title, described(figure.data)),
+                  figure.drawing.tips);
     figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
     if (formats == Formats::svg_and_pdf) figure.pdf = gnuplot.run(pdf_script(figure.drawing));
   }

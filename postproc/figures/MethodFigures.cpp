@@ -91,7 +91,7 @@ Bar memory_bar(const Study& study, const MethodCell& cell) {
   Bar bar;
   bar.label = drawn_label(study, *cell.cell);
   for (const MemoryKind& kind : kKinds)
-    bar.segments.push_back({(*cell.memory).*kind.bytes / 1e9, kind.colour, "#111111", ""});
+    bar.segments.push_back({(*cell.memory).*kind.bytes / 1e9, kind.colour, ""});
   bar.note = human_bytes(cell.memory->peak);
   return bar;
 }

@@ -20,14 +20,14 @@ constexpr std::size_t kMostStepFigures = 2, kMostRanks = 16;
 
 /// The calls that figure 3 of arXiv 2503.15252 shows, and all others.
 struct CallColour {
-  const char *name, *colour, *ink;
+  const char *name, *colour;
 };
-constexpr std::array<CallColour, 6> kCalls{{{"cudaLaunchKernel", "#0072B2", "#FFFFFF"},
-                                            {"cudaMemcpyAsync", "#F0E442", "#111111"},
-                                            {"cudaStreamSynchronize", "#D55E00", "#111111"},
-                                            {"cudaEventSynchronize", "#E69F00", "#111111"},
-                                            {"cudaEventDestroy", "#CC79A7", "#111111"},
-                                            {"other calls", "#999999", "#111111"}}};
+constexpr std::array<CallColour, 6> kCalls{{{"cudaLaunchKernel", "#0072B2"},
+                                            {"cudaMemcpyAsync", "#F0E442"},
+                                            {"cudaStreamSynchronize", "#D55E00"},
+                                            {"cudaEventSynchronize", "#E69F00"},
+                                            {"cudaEventDestroy", "#CC79A7"},
+                                            {"other calls", "#999999"}}};
 
 /// Nanoseconds of each of kCalls.
 std::array<std::int64_t, kCalls.size()> times_of_calls(const CellProfile& of) {
@@ -52,8 +52,8 @@ Bar call_bar(const Study& study, const CellProfile& of, const std::vector<const 
     bar.label += ", " + counted(of.cell->ranks, "rank");
   const auto times = times_of_calls(of);
   for (std::size_t i = 0; i < times.size(); ++i)
-    bar.segments.push_back({of.per_step(times[i]) / 1e6, kCalls[i].colour, kCalls[i].ink,
-                            fmt::format("{:.0f} %", 100 * share_of(of, times[i]))});
+    bar.segments.push_back(
+        {of.per_step(times[i]) / 1e6, kCalls[i].colour, fmt::format("{:.0f} %", 100 * share_of(of, times[i]))});
   bar.note = significant(of.per_step(of.total.api_ns) / 1e6, 3) + " ms";
   return bar;
 }
@@ -68,7 +68,8 @@ Finding call_title(const Study& study, const std::vector<CellProfile>& profiles)
       const double share = share_of(of, times[i]);
       if (share <= most) continue;
       most = share;
-      text = fmt::format("{} takes up to {} of the time in calls of CUDA{}", kCalls[i].name, percent(share),
+      text = fmt::format("{} takes {}{} of the time in calls of CUDA{}", kCalls[i].name,
+                         profiles.size() > 1 ? "up to " : "", percent(share),
                          profiles.size() > 1 ? ": " + study.configuration(*of.cell).full_label() : std::string());
     }
   }
@@ -92,7 +93,9 @@ void add_call_figures(const Study& study, const std::vector<CellProfile>& profil
       chart.legend.emplace_back(call.colour, call.name);
     chart.subtitle = "Profile windows; mean over steps and ranks. In the bars: % of the time in calls of CUDA";
     chart.x_name = "ms per step";
-    figures.push_back(figure_of(numbered("calls", number++), Section::phases, call_title(study, part), chart,
+    const Finding title = call_title(study, part);
+    if (title.empty()) continue;  // none of the calls that have a colour
+    figures.push_back(figure_of(numbered("calls", number++), Section::phases, title, chart,
                                 "At right: all calls of CUDA that a rank makes in a step. They run on the host, and "
                                 "those that synchronise wait for the GPU.",
                                 "Calls of CUDA"));

@@ -94,7 +94,7 @@ Figure rank_figure(const Study& study, const Cell& cell, const std::string& id) 
   chart.y_name = fmt::format("own work of a step, relative to the median rank ({} ms)", significant(1000 * typical, 3));
   chart.limit = kStragglerFactor;
   chart.limit_name = "+5 %";
-  return figure_of(id, Section::ranks, title, chart, ranks_finding(study, cell).text);
+  return figure_of(id, Section::ranks, title, chart, {});
 }
 
 }  // namespace

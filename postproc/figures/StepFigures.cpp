@@ -138,7 +138,7 @@ Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, c
   if (std::isnan(bytes)) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{bytes / 1e9, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
+  bar.segments = {{bytes / 1e9, kColours[style_of(study, cell.configuration) % kColours.size()], ""}};
   bar.note = human_bytes(bytes);
   return bar;
 }

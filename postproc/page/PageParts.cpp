@@ -28,7 +28,7 @@ constexpr std::size_t kMostConfused = 20, kMostCellsUnfolded = 18, kMostClassesU
 enum class Topics { named, unnamed };
 std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Section section, Topics topics,
                        const std::function<std::string(const std::string&)>& after_topic = {}) {
-  std::string out, topic, of_topic;
+  std::string out, topic, of_topic, subtitle = key ? key->subtitle : std::string();
   const auto finish = [&] {
     if (!of_topic.empty()) out += fmt::format("<div class=\"figures\">\n{}</div>\n", of_topic);
     of_topic.clear();
@@ -41,7 +41,11 @@ std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Se
       topic = figure.heading;
       if (topics == Topics::named && !topic.empty()) out += subheading(topic);
     }
-    of_topic += figure_html(figure);
+    // What figures in a row have in common is said once.
+    Figure shown = figure;
+    if (shown.subtitle == subtitle) shown.subtitle.clear();
+    subtitle = figure.subtitle;
+    of_topic += figure_html(shown);
   }
   finish();
   return out;
@@ -114,11 +118,13 @@ std::string figure_html(const Figure& figure, FigureTitle title) {
     csv.add(fields);
   }
   const std::string heading =
-      title == FigureTitle::shown ? fmt::format("<h4>{}</h4>\n", sentence(figure.title)) : std::string();
+      title == FigureTitle::shown ? fmt::format("<p class=\"title\">{}</p>\n", sentence(figure.title)) : std::string();
+  const std::string note =
+      figure.subtitle.empty() ? std::string() : fmt::format("<p class=\"note\">{}</p>\n", sentence(figure.subtitle));
   return fmt::format(
-      "<figure id=\"{}\">\n{}<p class=\"note\">{}</p>\n{}<figcaption>{} <span class=\"screen\">{}</span>"
+      "<figure id=\"{}\">\n{}{}{}<figcaption>{} <span class=\"screen\">{}</span>"
       "</figcaption></figure>\n",
-      figure.id, heading, sentence(figure.subtitle), figure.svg_on_page, sentence(figure.caption),
+      figure.id, heading, note, figure.svg_on_page, sentence(figure.caption),
       download("Data", figure.id + ".csv", "text/csv", csv.text()));
 }
 
@@ -165,7 +171,8 @@ std::string step_html(const Collection& collection, const PageFigures& figures) 
   return each_study(collection, [&](std::size_t i) {
     const Study& study = collection.studies[i];
     return table(phases_table(study)) + figures_of(figures.of_studies[i], key, Section::phases, Topics::unnamed) +
-           communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study);
+           folded("Collectives, copies, files and resources",
+                  communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study));
   });
 }
 
@@ -181,8 +188,9 @@ std::string ranks_html(const Collection& collection, const PageFigures& figures)
                     [&](std::size_t i) {
                       return ranks_of(collection.studies[i], figures.of_studies[i], key_figure(collection, figures));
                     }) +
-         "<p class=\"note\">Own work is a step without waiting for collectives. A straggler takes more than 5 % longer "
-         "than the median of the other ranks in the same step, with a 95 % interval that lies above them.</p>\n";
+         "<p class=\"note\">Own work: a step without waiting for collectives. A straggler takes more than 5 % longer "
+         "than "
+         "the others, with a 95 % interval above 1.</p>\n";
 }
 
 std::string evaluations_html(const Collection& collection, const PageFigures& figures) {

@@ -30,13 +30,13 @@ nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }
 figure { margin: 1.2rem 0 1.8rem; max-width: 33rem; min-width: 0; }
 .figures { display: grid; grid-template-columns: minmax(0, 1fr); column-gap: 2rem; align-items: start; }
-figure h4 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
+figure .title { font-size: 1.05rem; line-height: 1.3; margin: 0; font-weight: 700; }
 figure .note { margin: .1rem 0 .3rem; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { margin-top: .3rem; max-width: 70ch; }
 code, pre { font: .84em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code { overflow-wrap: anywhere; }
-pre { overflow-x: auto; background: var(--tint); padding: .8rem 1rem; border-radius: 6px; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); padding: .8rem 1rem; border-radius: 6px; }
 .scroll { overflow-x: auto; margin: .8rem 0;
   background: linear-gradient(to right, var(--page) 1.5rem, transparent) 0 0 / 3rem 100% no-repeat local,
     linear-gradient(to left, var(--page) 1.5rem, transparent) 100% 0 / 3rem 100% no-repeat local,
@@ -63,7 +63,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .transcript { margin: 1.4rem 0; } .transcript p { font-weight: 600; margin: 0; }
 .transcript p, .transcript dd { white-space: pre-wrap; } .transcript dl { margin: .2rem 0; max-width: 76ch; }
 details { margin: .8rem 0; }
-summary { cursor: pointer; }
+summary { cursor: pointer; overflow-wrap: anywhere; }
 .warning { border-left: 4px solid #E69F00; padding: .2rem 0 .2rem .9rem; }
 @media (max-width: 30rem) { nav ol { columns: 1; } dl div { grid-template-columns: 7rem minmax(0, 1fr); }
   h1 { font-size: 1.35rem; } }

@@ -16,7 +16,7 @@ bool has(const Drawing& drawing, const std::string& text) {
 Bar bar_with(double value, ErrorBar interval) {
   Bar bar;
   bar.label = "a bar";
-  bar.segments = {{value, "#0072B2", "#111111", ""}};
+  bar.segments = {{value, "#0072B2", ""}};
   bar.interval = interval;
   bar.note = "a note";
   return bar;
