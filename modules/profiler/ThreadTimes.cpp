@@ -46,8 +46,10 @@ std::vector<ThreadRow> thread_rows(const std::map<std::int64_t, ThreadTimes>& be
     const ThreadTimes since = known == before.end() ? ThreadTimes{} : known->second;
     ++row.count;
     row.window_ns += window_ns;
-    row.running_ns += times.running_ns - since.running_ns;
-    row.waiting_ns += times.waiting_ns - since.waiting_ns;
+    // The kernel's counters are read some time before and after the window's ends.
+    const std::int64_t running = std::clamp<std::int64_t>(times.running_ns - since.running_ns, 0, window_ns);
+    row.running_ns += running;
+    row.waiting_ns += std::clamp<std::int64_t>(times.waiting_ns - since.waiting_ns, 0, window_ns - running);
   }
   std::vector<ThreadRow> sorted;
   sorted.reserve(rows.size());

@@ -6,6 +6,7 @@
 
 #include "base/Log.hpp"
 #include "base/System.hpp"
+#include "base/Text.hpp"
 
 namespace multicard {
 
@@ -32,16 +33,25 @@ RunProfile::RunProfile(const TrainingSetup& setup, StepClock& clock, RunRecorder
 
 void RunProfile::check(std::int64_t first_step, std::int64_t num_steps) const {
   const ProfileOptions& options = setup_.options.profile;
-  if (!windows_ || first_profiled_step(options, first_step, num_steps) < num_steps) return;
+  if (!windows_) return;
+  const std::int64_t length = options.skip_steps + options.steps;
+  if (first_profiled_step(options, first_step, num_steps) < num_steps) {
+    if (num_steps / length < options.repeat)
+      log_warning(
+          fmt::format("the run's {} steps are too few for {} of {} steps each after {}: the last one is shorter, or "
+                      "missing. Lower profile.steps or profile.repeat.",
+                      num_steps, counted(options.repeat, "profile window"), options.steps, options.skip_steps));
+    return;
+  }
   if (first_step == 0)
     log_warning(fmt::format(
         "no profile window lies in steps 0 to {} (the first begins after step {}). Lower profile.skip_steps.",
-        num_steps, options.skip_steps));
+        num_steps - 1, options.skip_steps));
   else if (!has_profile(recorder_.history()))
     log_warning(
         fmt::format("no profile window lies in steps {} to {} (the run resumes after them). Raise profile.repeat, or "
                     "train from the start with run.resume=never.",
-                    first_step, num_steps));
+                    first_step, num_steps - 1));
 }
 
 template <class Change>

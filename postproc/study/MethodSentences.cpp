@@ -150,7 +150,34 @@ std::string limits_of(const Study& study, const Cells& cells) {
   return out;
 }
 
+/// In one sentence: which of these cells needs least, and which learns best.
+std::string shortly(const Cells& cells) {
+  const MethodCell& least = *cells.front();
+  const MethodCell* const best = best_score(cells);
+  std::string out =
+      fmt::format("On {} {} needs the least {} memory of the methods for {} ({})", counted(least.cell->ranks, "rank"),
+                  least.label, least.memory->on_device ? "GPU" : "host",
+                  least.objective == Objective::preference ? "preferences" : "next-token prediction",
+                  human_bytes(least.memory->peak));
+  if (best == &least)
+    out += fmt::format(" and learns best ({})", score_text(least));
+  else if (best)
+    out +=
+        fmt::format("; {} learns best ({}), with {}", best->label, score_text(*best), human_bytes(best->memory->peak));
+  return out + ".";
+}
+
 }  // namespace
+
+Finding best_methods_finding(const Study& study) {
+  const std::vector<MethodCell> all = method_cells(study);
+  for (const Objective objective : {Objective::next_token, Objective::preference})
+    for (auto ranks = study.rank_counts.rbegin(); ranks != study.rank_counts.rend(); ++ranks)
+      if (const Cells cells = by_peak(all, objective, *ranks); cells.size() > 1)
+        return {shortly(cells), evidence_of(cells),
+                fmt::format("methods-best{}-{}", objective == Objective::preference ? "-preference" : "", *ranks)};
+  return {};
+}
 
 Findings memory_limit_findings(const Study& study) {
   const std::vector<MethodCell> all = method_cells(study);

@@ -60,6 +60,11 @@ std::vector<MethodCell> method_cells(const Study& study);
 /// names what is equal.
 std::vector<std::string> fairness_sentences(const Study& study);
 
+/// "methods-best-RANKS" or "methods-best-preference-RANKS", on the most ranks on which two methods have completed:
+/// which needs the least memory and which learns best; empty without two. Next-token prediction comes before
+/// preferences.
+Finding best_methods_finding(const Study& study);
+
 /// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which methods fit into which
 /// memory, the fastest of them and what more memory buys, from the measured peaks and rates.
 Findings memory_limit_findings(const Study& study);

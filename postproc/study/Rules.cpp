@@ -48,6 +48,7 @@ Findings one(const Study& study) {
 
 using enum StudyKind;
 constexpr Rule kAnswers[] = {{is<one_work>, Severity::result, answer},
+                             {is<methods>, Severity::result, one<best_methods_finding>},
                              {is<methods>, Severity::result, memory_limit_findings},
                              {is<data_sets, works>, Severity::result, one<winners_finding>},
                              {is<data_sets, works>, Severity::detail, answers_by_work},

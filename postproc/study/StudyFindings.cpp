@@ -112,7 +112,7 @@ Finding scaling_finding(const Study& study, const Cell& cell) {
 Finding limit_finding(const Study& study, const Cell& cell) {
   const double computing = cell.computing_share(), input = cell.data_wait_share + cell.share(Phase::transfer);
   Finding out{fmt::format("Of a step (median {} ms; {}) {} is computing, {} waiting for collectives and {} waiting "
-                          "for data: {}.",
+                          "for data or copying it: {}.",
                           significant(1000 * cell.step_time.value), name_of(study, cell), percent(computing),
                           percent(cell.exposed_share), percent(input),
                           bottleneck({Part{"computing", computing}, Part{"communication", cell.exposed_share},

@@ -129,7 +129,9 @@ class Profile(CommandTest):
         self.assertIn("profile.enabled=true", self.profile(2, results, "--run", "main"))
         self.assertIn("has no run other", self.profile(2, results, "--run", "other"))
         self.expect(0, run(1, "run", self.deck, *PROFILE, "run.steps=2", "run.epochs=null", "run.resume=never",
-                           "profile.skip_steps=10"), "no profile window .*after step 10")
+                           "profile.skip_steps=10"), "no profile window lies in steps 0 to 1 .*after step 10")
+        self.expect(0, run(1, "run", self.deck, *PROFILE, "run.steps=3", "run.epochs=null", "run.resume=never",
+                           "profile.steps=9"), "3 steps are too few for 1 profile window of 9 steps each after 1")
 
     def test_runs_of_a_sweep_are_told_apart(self):
         self.prepare()

@@ -158,6 +158,14 @@ class Timeline(CommandTest):
         names = sorted(path.name for path in Path(self.path("out")).glob("*trace*"))
         self.assertEqual(names, ["trace-step9.json.gz"])
 
+    def test_a_long_window_has_parts_that_add_up(self):
+        self.traced(1, "run.epochs=null", "run.steps=30", "run.checkpoint_every=0", "profile.steps=28")
+        parts = sorted(int(path.name[len("trace-step"):-len(".json.gz")])
+                       for path in Path(self.path("out")).glob("trace-step*"))
+        self.assertEqual(parts[:2], [1, 21])
+        forward = [row for row in self.profile("phases") if row["name"] == "forward"]
+        self.assertEqual(int(forward[0]["count"]), 28)
+
     def test_never_replaces_another_file_and_never_ends_the_run(self):
         self.prepare()
         Path(self.path("out")).mkdir()

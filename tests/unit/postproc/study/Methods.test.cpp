@@ -126,6 +126,16 @@ TEST(Methods, LossesOfPreferencesAreNotHeldOutLosses) {
   EXPECT_NEAR(cells[3].preference_accuracy.interval->low, 0.562, 0.001);
 }
 
+TEST(BestMethods, AreOneSentenceOfTheLeastMemoryAndTheBestScore) {
+  const Finding best = best_methods_finding(small_study());
+
+  EXPECT_EQ(best.id, "methods-best-2");
+  EXPECT_EQ(best.text,
+            "On 2 ranks qlora needs the least host memory of the methods for next-token prediction (1 GB); full learns "
+            "best (held-out loss 1.5), with 4 GB.");
+  EXPECT_TRUE(best_methods_finding(study_of({run_of_method("full", 80, 4)})).empty());
+}
+
 TEST(MemoryLimits, NameWhatFitsTheFastestAndTheTrade) {
   const std::vector<std::string> sentences = texts_of(memory_limit_findings(small_study()));
 
