@@ -1,23 +1,22 @@
 #include "io/RankFile.hpp"
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
-#include "base/System.hpp"
 #include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
+#include "io/ReservedSpace.hpp"
 
 namespace multicard {
 
@@ -28,17 +27,6 @@ constexpr const char* kDiskMayBeFull = "Free some space or choose another folder
 /// \throws DataError unless `code` is MPI_SUCCESS
 void check_written(int code, const std::string& path) {
   if (code != MPI_SUCCESS) throw DataError(fmt::format("{} cannot be written", path), mpi_error_text(code));
-}
-
-/// Gives an empty file its length and the space for it. MPI-IO does not pass every short write on, and the part of a
-/// rank after one that was not written would hide that it is missing.
-void reserve(const std::string& path, std::int64_t bytes) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw DataError(fmt::format("{} cannot be written", path), system_error_text(errno));
-  const int number = bytes > 0 ? posix_fallocate(descriptor, 0, bytes) : 0;
-  close(descriptor);
-  if (number != 0)
-    throw DataError(fmt::format("{} cannot be written", path), system_error_text(number), kDiskMayBeFull);
 }
 
 /// An MPI file that all ranks have open. Errors of its calls are returned (the default of MPI for files).
@@ -99,12 +87,15 @@ std::int64_t write_in_rank_order(const std::string& path, const Communicator& co
   const std::vector<std::int64_t> lengths = communicator.allgather(static_cast<std::int64_t>(mine.size()));
   const auto place = std::accumulate(lengths.begin(), lengths.begin() + communicator.rank(), std::int64_t{0});
   const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  agreed(communicator, [&] {
-    const CreationGuard guard;
-    if (communicator.is_root()) reserve(pending.path(), total);
-  });
   {
     MpiFile file(pending.path(), communicator);
+    // The part of a rank after one that a full disk did not take would hide that it is missing.
+    std::optional<ReservedSpace> space;
+    agreed(communicator, [&] {
+      if (!communicator.is_root()) return;
+      space.emplace(pending.path());
+      space->reserve(static_cast<std::uint64_t>(total));
+    });
     const Watchdog::Guard guard(communicator.watchdog(), "writing a file together");
     file.write(place, mine);
   }

@@ -108,18 +108,14 @@ const Figure* key_figure(const Collection& collection, const PageFigures& figure
 std::string answer_html(const Collection& collection, const PageFigures& figures) {
   const bool is_share = !share_of(collection).empty();
   std::string out = "<div class=\"figures\">\n";
-  if (const Figure* key = key_figure(collection, figures)) out += figure_html(*key, FigureTitle::hidden);
+  if (const Figure* key = key_figure(collection, figures)) out += figure_html(*key, {}, key->subtitle);
   out += "<div class=\"answer\">\n";
   if (collection.sources.size() > 1)
     for (const Source& source : collection.sources)
       if (const Finding share = share_finding(source.allocation); !share.empty()) out += paragraph(share.text);
   const std::size_t largest =
       is_share || collection.studies.empty() ? collection.studies.size() : largest_study(collection);
-  for (std::size_t i = 0; i < collection.studies.size(); ++i) {
-    const std::string html = answers_of(collection.studies[i], i == largest);
-    if (!html.empty() && collection.studies.size() > 1) out += subheading(collection.studies[i].title());
-    out += html;
-  }
+  out += each_study(collection, [&](std::size_t i) { return answers_of(collection.studies[i], i == largest); });
   const bool is_title = collection.studies.empty();
   for (std::size_t i = is_title ? 1 : 0; i < collection.evaluated.size(); ++i)
     out += paragraph(fmt::format("{}: {}", evaluation_name(collection.evaluated[i]),

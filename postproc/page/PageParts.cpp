@@ -42,10 +42,8 @@ std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Se
       if (topics == Topics::named && !topic.empty()) out += subheading(topic);
     }
     // What figures in a row have in common is said once.
-    Figure shown = figure;
-    if (shown.subtitle == subtitle) shown.subtitle.clear();
+    of_topic += figure_html(figure, figure.title, figure.subtitle == subtitle ? std::string() : figure.subtitle);
     subtitle = figure.subtitle;
-    of_topic += figure_html(shown);
   }
   finish();
   return out;
@@ -56,17 +54,6 @@ struct ToField {
   std::string operator()(const std::string& name) const { return name; }
   std::string operator()(double value) const { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
 };
-
-/// `part` of each study, below the study's title where there are several.
-std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part) {
-  std::string out;
-  for (std::size_t i = 0; i < collection.studies.size(); ++i) {
-    const std::string html = part(i);
-    if (!html.empty() && collection.studies.size() > 1) out += subheading(collection.studies[i].title());
-    out += html;
-  }
-  return out;
-}
 
 /// Nothing of no findings.
 std::string list_of(const Findings& findings) {
@@ -109,7 +96,17 @@ std::string first_deck(const Collection& collection, const std::string& path) {
 
 }  // namespace
 
-std::string figure_html(const Figure& figure, FigureTitle title) {
+std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part) {
+  std::string out;
+  for (std::size_t i = 0; i < collection.studies.size(); ++i) {
+    const std::string html = part(i);
+    if (!html.empty() && collection.studies.size() > 1) out += subheading(collection.studies[i].title());
+    out += html;
+  }
+  return out;
+}
+
+std::string figure_html(const Figure& figure, const std::string& title, const std::string& subtitle) {
   CsvText csv;
   for (const std::vector<ChartValue>& row : figure.data.rows) {
     CsvText::Row fields;
@@ -117,14 +114,13 @@ std::string figure_html(const Figure& figure, FigureTitle title) {
       fields.emplace_back(figure.data.columns[i], std::visit(ToField{}, row[i]));
     csv.add(fields);
   }
-  const std::string heading =
-      title == FigureTitle::shown ? fmt::format("<p class=\"title\">{}</p>\n", sentence(figure.title)) : std::string();
-  const std::string note =
-      figure.subtitle.empty() ? std::string() : fmt::format("<p class=\"note\">{}</p>\n", sentence(figure.subtitle));
+  const auto line = [](const char* name, const std::string& text) {
+    return text.empty() ? std::string() : fmt::format("<p class=\"{}\">{}</p>\n", name, sentence(text));
+  };
   return fmt::format(
       "<figure id=\"{}\">\n{}{}{}<figcaption>{} <span class=\"screen\">{}</span>"
       "</figcaption></figure>\n",
-      figure.id, heading, note, figure.svg_on_page, sentence(figure.caption),
+      figure.id, line("title", title), line("note", subtitle), figure.svg_on_page, sentence(figure.caption),
       download("Data", figure.id + ".csv", "text/csv", csv.text()));
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 /// \file The parts of report.html, each below its own heading.
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +33,12 @@ std::string runs_html(const Collection& collection);
 /// The figure that shows the answer; null where there is none. The page shows it once, above all others.
 const Figure* key_figure(const Collection& collection, const PageFigures& figures);
 
-/// A figure with its texts and its data. Hidden where the page's own title says it; its alternative text keeps it.
-enum class FigureTitle { shown, hidden };
-std::string figure_html(const Figure& figure, FigureTitle title = FigureTitle::shown);
+/// A figure with its data, below these texts of it; those that the page says elsewhere are empty. Its alternative text
+/// has its title in any case.
+std::string figure_html(const Figure& figure, const std::string& title, const std::string& subtitle);
+
+/// `part` of each study, below the study's title where there are several.
+std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part);
 
 /// The figures but `key`, and the tables, of one study, by topic.
 std::string study_html(const Study& study, const std::vector<Figure>& figures, const Figure* key);

@@ -22,7 +22,7 @@ struct EventFields {
   bool is_complete() const { return phase == "\"X\""; }
 };
 
-/// Reads on to the end of the event. \throws simdjson::simdjson_error, or WrongEvent where an argument is no value
+/// Reads the rest of the event. \throws simdjson::simdjson_error, or WrongEvent where an argument is not a value
 EventFields read_event(simdjson::ondemand::object event);
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What is wrong with a text that is no trace, and where.
+/// \file What is wrong with a text that is not a trace, and where.
 
 #include <cstddef>
 #include <optional>
