@@ -81,8 +81,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kStarts{
 /// A file that is half written says little, but it begins like a whole one.
 bool begins_as(const std::string& name, const std::string& bytes) {
   if (bytes.empty()) return true;
-  // The start of an HDF5 file is written last: before, the system shows zeros.
-  if (name.ends_with(".h5") && bytes.find_first_not_of('\0') == std::string::npos) return true;
+  // The start of an HDF5 file is written last, and the space of a time line is reserved first: the system shows zeros.
+  const bool may_be_empty = name.ends_with(".h5") || name.ends_with(".gz");
+  if (may_be_empty && bytes.find_first_not_of('\0') == std::string::npos) return true;
   constexpr std::size_t kHeaderLength = 8;  // bytes of safetensors before the header
   if (name.ends_with(".safetensors")) return bytes.size() <= kHeaderLength || bytes[kHeaderLength] == '{';
   if (name.ends_with(".running") || name.ends_with(".sha256"))

@@ -128,7 +128,8 @@ void ProfileWindows::take(std::int64_t num_steps, const Totals& totals) {
     log_warning(
         "the profile has no work of the GPU (CUPTI recorded none: another profiler, such as nsys or ncu, may hold it, "
         "or "
-        "this user may not trace). Its other tables are complete.");
+        "this user may not trace). Its other tables are complete. Start the run without the other profiler, or let the "
+        "administrator allow tracing (NVreg_RestrictProfilingToAdminUsers=0 for the driver).");
   Profile profile = profile_of(recorded.trace, 0);
   profile.num_steps = num_steps;
   profile.window_ns = window_ns;

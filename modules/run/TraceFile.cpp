@@ -18,6 +18,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Packing.hpp"
+#include "io/AtomicFile.hpp"
 #include "io/OwnFiles.hpp"
 #include "io/RankFile.hpp"
 #include "profile/timeline/TimelineText.hpp"
@@ -31,6 +32,11 @@ constexpr std::string_view kBegin = "trace-step", kEnd = ".json.gz";
 bool is_trace_file(const std::string& path) {
   constexpr std::string_view kGzip = "\x1f\x8b";
   return content_says(path, kGzip, kTraceComment);
+}
+
+/// Removes what runs that were killed while they wrote a time line have left.
+void remove_unfinished(const std::string& folder) {
+  remove_orphans((std::filesystem::path(folder) / kBegin).string());
 }
 
 std::string packed(const std::vector<CollectiveEntry>& entries) {
@@ -120,7 +126,9 @@ void TraceFile::check_clock() const {
 void TraceFile::write_parts(const std::optional<RecordedTimeline>& recorded, const CommonClock& clock) const {
   const std::string path = (std::filesystem::path(folder_) / fmt::format("{}{}{}", kBegin, first_step_, kEnd)).string();
   agreed(communicator_, [&] {
-    if (communicator_.is_root()) require_own_file(path, "the time line", is_trace_file);
+    if (!communicator_.is_root()) return;
+    require_own_file(path, "the time line", is_trace_file);
+    remove_unfinished(folder_);
   });
   TimelineRank self;
   self.rank = communicator_.rank();
@@ -143,6 +151,7 @@ void TraceFile::write_parts(const std::optional<RecordedTimeline>& recorded, con
 }
 
 void remove_traces(const std::string& folder) {
+  remove_unfinished(folder);
   for (const std::string& name : names_in(folder)) {
     const std::string path = (std::filesystem::path(folder) / name).string();
     if (name.starts_with(kBegin) && name.ends_with(kEnd) && is_trace_file(path)) remove_own_file(path);

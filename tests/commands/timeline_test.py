@@ -11,6 +11,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import unittest
@@ -154,6 +155,10 @@ class Timeline(CommandTest):
         names = sorted(path.name for path in Path(self.path("out")).glob("*trace*"))
         self.assertEqual(names, ["trace-step1.json.gz", "trace-step3.json.gz"])
         Path(self.path("out/trace-step9.json.gz")).write_bytes(gzip.compress(b"[]"))
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        unfinished = ".trace-step7.json.gz.%s-%d-0.part" % (socket.gethostname(), ended.pid)
+        Path(self.path("out"), unfinished).write_bytes(bytes(64))
         self.expect(0, run(1, "run", self.deck, "run.epochs=null", "run.steps=2", "run.resume=never"))
         names = sorted(path.name for path in Path(self.path("out")).glob("*trace*"))
         self.assertEqual(names, ["trace-step9.json.gz"])
