@@ -17,6 +17,7 @@
 #include "comm/Mpi.hpp"
 #include "config/Smoke.hpp"
 #include "device/Gpu.hpp"
+#include "dist/LinkSpeed.hpp"
 #include "io/Hdf5.hpp"
 #include "tasks/setup/DeckBroadcast.hpp"
 
@@ -72,6 +73,30 @@ Json describe_ranks(const Communicator& world, const Topology& topology, const D
   for (const std::string& text : world.allgather(json_text(mine)))
     ranks.push_back(Json::parse(text));
   return ranks;
+}
+
+Json describe(const AllReduceTime& time) {
+  return {{"bytes", time.num_bytes},
+          {"median_s", time.median_s},
+          {"low_s", time.low_s},
+          {"high_s", time.high_s},
+          {"rounds", time.num_rounds}};
+}
+
+Json describe(const LinkSpeed& speed) {
+  return {{"ranks", speed.num_ranks},
+          {"latency", describe(speed.shortest)},
+          {"bandwidth", describe(speed.longest)},
+          {"bus_gb_per_s", 1e-9 * speed.longest.bus_bytes_per_s(speed.num_ranks)}};
+}
+
+/// Collective. By level; levels that the job does not have are absent.
+Json describe_links(const Communicator& world, const Topology& topology, const DeviceChoice& device) {
+  const LinkSpeeds speeds = measure_link_speeds(world, topology, device.device);
+  Json levels = Json::object();
+  if (speeds.within_node) levels["within_node"] = describe(*speeds.within_node);
+  if (speeds.between_nodes) levels["between_nodes"] = describe(*speeds.between_nodes);
+  return levels;
 }
 
 /// The folder that a run writes to, or the nearest above it that is there: its file system is the same.
@@ -158,6 +183,23 @@ std::string file_system_text(const Json& files) {
   return text;
 }
 
+std::string links_text(const Json& links) {
+  std::string text = links.empty() ? "" : "links\n";
+  for (const auto& [key, label] :
+       {std::pair("within_node", "within a node"), std::pair("between_nodes", "between nodes")}) {
+    if (!links.contains(key)) continue;
+    const Json &level = links[key], &latency = level["latency"];
+    const double rate = level["bus_gb_per_s"].get<double>(), median_s = level["bandwidth"]["median_s"].get<double>();
+    const auto at = [&](const char* bound) { return rate * median_s / level["bandwidth"][bound].get<double>(); };
+    const auto us = [&](const char* bound) { return significant(1e6 * latency[bound].get<double>(), 3); };
+    text += fmt::format("  {:<15}{}: all-reduce of {} in {} us ({} to {}), {} GB/s ({} to {}) for {}\n", label,
+                        counted(level["ranks"].get<int>(), "rank"), human_bytes(latency["bytes"].get<double>()),
+                        us("median_s"), us("low_s"), us("high_s"), significant(rate, 3), significant(at("high_s"), 3),
+                        significant(at("low_s"), 3), human_bytes(level["bandwidth"]["bytes"].get<double>()));
+  }
+  return text;
+}
+
 std::string info_text(const Json& info) {
   std::string text = "versions\n";
   for (const auto& [name, value] : info["versions"].items())
@@ -170,7 +212,7 @@ std::string info_text(const Json& info) {
     for (const Json& gpu : rank["gpus"])
       text += gpu_text(gpu);
   }
-  text += checks_text(info["checks"]);
+  text += links_text(info["links"]) + checks_text(info["checks"]);
   if (!info.contains("selftest")) return text;
   const Json& reduce = info["selftest"]["all_reduce"];
   const Json& read = info["selftest"]["shard_read"];
@@ -195,6 +237,7 @@ ExitCode info_command(const InfoArguments& arguments, const Communicator& world)
   Json info = {{"versions", describe_versions()},
                {"nodes", topology.num_nodes},
                {"ranks", describe_ranks(world, topology, device)},
+               {"links", describe_links(world, topology, device)},
                {"checks", run_checks(world, topology, device)}};
   bool passed = true;
   if (arguments.selftest) {

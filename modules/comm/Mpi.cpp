@@ -13,9 +13,11 @@
 #include "base/Number.hpp"
 #include "base/Shown.hpp"
 #include "base/System.hpp"
+#include "base/Text.hpp"
 #include "comm/AbortRemovals.hpp"
 #include "comm/CommunicatorImpl.hpp"
 #include "comm/Launch.hpp"
+#include "comm/LauncherEnd.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
 
@@ -58,6 +60,7 @@ void set_launch_defaults() {
 /// Ends this process alone, upon which the launcher ends the others: MPI_Abort needs an MPI that runs.
 [[noreturn]] void end_process(const std::string& message) {
   log_local_error(message);
+  end_launcher_later();
   std::_Exit(static_cast<int>(ExitCode::communication));
 }
 
@@ -109,12 +112,33 @@ void meet(const Communicator& world) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
+constexpr const char* kNameNetwork =
+    "Where nodes have several networks, name the one that joins them by its interface or subnet: mpirun --mca "
+    "btl_tcp_if_include eth0 (or 10.0.0.0/24).";
+
+/// The first collective of a job, in which ranks connect: returns the rank on its node. Says what to do where they do
+/// not reach each other.
+int make_contact(const Communicator& world) {
+  const double long_s = std::min(20.0, world.watchdog()->limit() / 2);
+  Watchdog warning(long_s, [long_s, is_root = world.is_root()](const std::string&) {
+    if (is_root)
+      log_warning(
+          fmt::format("the ranks have not reached each other for {} s. {}", significant(long_s, 3), kNameNetwork));
+  });
+  const Watchdog::Guard guard(&warning, "making contact");
+  try {
+    return world.split_by_node().rank();
+  } catch (const CommunicationError& error) {
+    throw CommunicationError("the ranks cannot reach each other", error.problem(), kNameNetwork);
+  }
+}
+
 int local_rank_of_job = 0;
 
 }  // namespace
 
 Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv, default_timeout())) {
-  local_rank_of_job = world_.split_by_node().rank();
+  local_rank_of_job = make_contact(world_);
   heartbeat_.emplace(world_, give_up);
 }
 
@@ -154,6 +178,7 @@ std::string mpi_version() {
 
 void abort_job(ExitCode code) {
   remove_for_abort();
+  if (code == ExitCode::communication) end_launcher_later();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);

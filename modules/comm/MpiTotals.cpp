@@ -11,11 +11,10 @@ namespace multicard {
 namespace {
 
 // In the order of MpiFunction.
-constexpr std::array<const char*, 16> kNames{
-    "MPI_Allgather", "MPI_Allgatherv", "MPI_Allreduce", "MPI_Alltoallv", "MPI_Barrier",
-    "MPI_Bcast",     "MPI_Gatherv",    "MPI_Ibarrier",  "MPI_Iprobe",    "MPI_File_write_at_all",
-    "MPI_Isend",     "MPI_Recv",       "MPI_Send",      "MPI_Sendrecv",  "MPI_Test",
-    "MPI_Waitall"};
+constexpr std::array<const char*, 18> kNames{
+    "MPI_Allgather", "MPI_Allgatherv", "MPI_Allreduce", "MPI_Alltoallv", "MPI_Barrier",           "MPI_Bcast",
+    "MPI_Gatherv",   "MPI_Ibarrier",   "MPI_Iprobe",    "MPI_Irecv",     "MPI_File_write_at_all", "MPI_Isend",
+    "MPI_Recv",      "MPI_Send",       "MPI_Sendrecv",  "MPI_Test",      "MPI_Testsome",          "MPI_Waitall"};
 static_assert(kNames.size() == static_cast<std::size_t>(MpiFunction::waitall) + 1);
 
 struct Counters {

@@ -32,12 +32,14 @@ enum class MpiFunction : std::uint8_t {
   gatherv,
   ibarrier,
   iprobe,
+  irecv,
   file_write_at_all,
   isend,
   recv,
   send,
   sendrecv,
   test,
+  testsome,
   waitall
 };
 

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "dist/SegmentedAllReduce.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
 
-/// Every rank gets one part of all ranks' values, adds it in float32 in rank order and gives the rounded sum to all:
-/// the bytes of an MPI_Allreduce of half the width, whose own additions would round after every rank.
+/// A SegmentedAllReduce of 16-bit words that adds in float32, in rank order, and rounds once; the additions of an
+/// MPI_Allreduce would round after every rank.
 class CommDtypeAllReduce {
  public:
-  explicit CommDtypeAllReduce(const Communicator& communicator) : communicator_(communicator) {}
+  explicit CommDtypeAllReduce(const Communicator& communicator) : words_all_reduce_(communicator) {}
 
   /// Collective. In place; the result is representable in that type. \param comm_dtype not same
   void all_reduce(float* values, std::size_t count, CommDtype comm_dtype);
@@ -22,8 +23,8 @@ class CommDtypeAllReduce {
   void all_reduce(std::uint16_t* words, std::size_t count, CommDtype comm_dtype);
 
  private:
-  Communicator communicator_;
-  std::vector<std::uint16_t> words_, received_;
+  SegmentedAllReduce words_all_reduce_;
+  std::vector<std::uint16_t> words_;
   std::vector<float> total_, one_;
 };
 

@@ -41,6 +41,13 @@ void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, con
   }
 }
 
+SegmentedAllReduce::Add add_of(at::ScalarType type) {
+  return [type](const std::vector<std::byte*>& sources, std::byte* target, std::size_t count) {
+    const std::array<std::byte*, 1> to{target};
+    reduce_in_rank_order(sources, to, 0, count, type);
+  };
+}
+
 std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, WaitPolicy wait_policy) {
   return node.size() > 1 ? NodeChannel::create(node, bytes, wait_policy) : nullptr;
 }
@@ -58,6 +65,7 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
     : node_(node),
       channel_(open_channel(node, kStageBytes, WaitPolicy::sleep)),
       across_(Communicator::null()),
+      segmented_all_reduce_(across_),
       comm_dtype_all_reduce_(across_) {
   const bool works = channel_ || node.size() == 1;
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
@@ -72,6 +80,7 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
   node_ranks_ = node_.allgather(all.rank());
   across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front(), Watched::together);
+  segmented_all_reduce_ = SegmentedAllReduce(across_);
   comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
 }
 
@@ -135,7 +144,7 @@ void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::si
   if (operand.type == at::kBFloat16)  // MPI has no such type
     comm_dtype_all_reduce_.all_reduce(reinterpret_cast<std::uint16_t*>(start), end - begin, CommDtype::bf16);
   else if (comm_dtype == CommDtype::same)
-    mpi_all_reduce(start, end - begin, operand.type, across_);
+    segmented_all_reduce_.all_reduce(start, end - begin, c10::elementSize(operand.type), add_of(operand.type));
   else
     comm_dtype_all_reduce_.all_reduce(reinterpret_cast<float*>(start), end - begin, comm_dtype);
   reduce_in_rank_order(here, to, begin, end, operand.type);

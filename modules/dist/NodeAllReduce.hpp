@@ -11,6 +11,7 @@
 #include "comm/Communicator.hpp"
 #include "dist/CommDtypeAllReduce.hpp"
 #include "dist/NodeChannel.hpp"
+#include "dist/SegmentedAllReduce.hpp"
 #include "dist/SharedMemory.hpp"
 
 namespace multicard {
@@ -54,6 +55,7 @@ class NodeAllReduce {
   int num_slices_ = 1;           ///< the ranks of the smallest node
   std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
   Communicator across_;          ///< the ranks of other nodes that have this rank's slice, in the order of nodes
+  SegmentedAllReduce segmented_all_reduce_;   ///< over across_
   CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
 };
 

@@ -1,0 +1,184 @@
+#include "dist/SegmentedAllReduce.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/Clock.hpp"
+#include "comm/Native.hpp"
+
+namespace multicard {
+
+// Protocol: part p of the array belongs to rank p, and consists of segments. For each segment of a part
+//   1. every other rank sends its values to the owner (tag 2 s);
+//   2. when all have come, the owner adds them to its own, in rank order, and sends the sum to every other rank (tag
+//      2 s + 1), which receives it where its own values were, once these have been sent.
+// All messages are posted as early as that allows, so that messages of the second kind are under way while others of
+// the first kind still do, in both directions. Messages of the next array cannot overtake these: between two ranks MPI
+// keeps the order of messages with one tag.
+
+namespace {
+
+constexpr std::size_t kSegmentBytes = std::size_t{256} << 10;
+
+/// Elements [begin, end) of an array.
+struct Range {
+  std::size_t begin, end;
+
+  std::size_t size() const { return end - begin; }
+};
+
+Range part_of(std::size_t count, std::size_t part, std::size_t num_parts) {
+  return {count * part / num_parts, count * (part + 1) / num_parts};
+}
+
+/// One array on its way.
+class Exchange {
+ public:
+  Exchange(std::byte* data, std::size_t count, std::size_t width, const SegmentedAllReduce::Add& add,
+           const Communicator& communicator, std::vector<std::byte>& received)
+      : data_(data),
+        count_(count),
+        width_(width),
+        add_(add),
+        communicator_(communicator),
+        num_ranks_(static_cast<std::size_t>(communicator.size())),
+        me_(static_cast<std::size_t>(communicator.rank())),
+        mine_(part_of(count, me_, num_ranks_)),
+        received_(received) {
+    received_.resize(mine_.size() * width_ * num_ranks_);
+  }
+
+  void run() {
+    begin();
+    TimePoint last = SteadyClock::now();
+    while (num_open_ > 0)
+      if (progress())
+        last = SteadyClock::now();
+      else
+        rest(last);
+  }
+
+ private:
+  enum class Kind { value_received, value_sent, sum_received, sum_sent };
+  struct Message {
+    Kind kind;
+    std::size_t rank, segment;
+  };
+
+  std::size_t segment_elements() const { return std::max<std::size_t>(kSegmentBytes / width_, 1); }
+  Range segment_of(const Range& part, std::size_t s) const {
+    const std::size_t begin = part.begin + s * segment_elements();
+    return {begin, std::min(begin + segment_elements(), part.end)};
+  }
+  std::size_t num_segments(const Range& part) const {
+    return (part.size() + segment_elements() - 1) / segment_elements();
+  }
+  std::byte* values(const Range& range) const { return data_ + range.begin * width_; }
+  std::byte* received(std::size_t rank, const Range& range) const {
+    return received_.data() + (rank * mine_.size() + range.begin - mine_.begin) * width_;
+  }
+
+  void begin() {
+    const std::size_t own = num_segments(mine_);
+    missing_.assign(own, num_ranks_ - 1);
+    for (std::size_t step = 1; step < num_ranks_; ++step) {
+      // Each rank begins with another one, so that none is sent to by all at once.
+      const std::size_t rank = (me_ + step) % num_ranks_;
+      for (std::size_t s = 0; s < own; ++s)
+        receive({Kind::value_received, rank, s}, received(rank, segment_of(mine_, s)), segment_of(mine_, s).size());
+      const Range theirs = part_of(count_, rank, num_ranks_);
+      for (std::size_t s = 0; s < num_segments(theirs); ++s)
+        send({Kind::value_sent, rank, s}, values(segment_of(theirs, s)), segment_of(theirs, s).size());
+    }
+  }
+
+  /// Whether any message has arrived or gone.
+  bool progress() {
+    done_.resize(requests_.size());
+    int num_done = 0;
+    call_mpi(MpiFunction::testsome, 0, [&] {
+      return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &num_done, done_.data(),
+                          MPI_STATUSES_IGNORE);
+    });
+    for (int i = 0; i < num_done; ++i)
+      handle(messages_[static_cast<std::size_t>(done_[static_cast<std::size_t>(i)])]);
+    num_open_ -= static_cast<std::size_t>(std::max(num_done, 0));
+    return num_done > 0;
+  }
+
+  void handle(const Message message) {
+    if (message.kind == Kind::value_received && --missing_[message.segment] == 0) {
+      const Range range = segment_of(mine_, message.segment);
+      add(range);
+      for (std::size_t step = 1; step < num_ranks_; ++step)
+        send({Kind::sum_sent, (me_ + step) % num_ranks_, message.segment}, values(range), range.size());
+    } else if (message.kind == Kind::value_sent) {
+      const Range range = segment_of(part_of(count_, message.rank, num_ranks_), message.segment);
+      receive({Kind::sum_received, message.rank, message.segment}, values(range), range.size());
+    }
+  }
+
+  void add(const Range& range) {
+    std::vector<std::byte*> sources;
+    sources.reserve(num_ranks_);
+    for (std::size_t rank = 0; rank < num_ranks_; ++rank)
+      sources.push_back(rank == me_ ? values(range) : received(rank, range));
+    add_(sources, values(range), range.size());
+  }
+
+  static int tag_of(const Message& message) {
+    const bool is_sum = message.kind == Kind::sum_sent || message.kind == Kind::sum_received;
+    return static_cast<int>(2 * message.segment + (is_sum ? 1 : 0));
+  }
+
+  void send(const Message& message, const std::byte* from, std::size_t count) {
+    const std::size_t bytes = count * width_;
+    call_mpi(MpiFunction::isend, bytes, [&] {
+      return MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(message.rank), tag_of(message),
+                       native(communicator_), open(message));
+    });
+  }
+
+  void receive(const Message& message, std::byte* to, std::size_t count) {
+    const std::size_t bytes = count * width_;
+    call_mpi(MpiFunction::irecv, bytes, [&] {
+      return MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(message.rank), tag_of(message),
+                       native(communicator_), open(message));
+    });
+  }
+
+  MPI_Request* open(const Message& message) {
+    messages_.push_back(message);
+    ++num_open_;
+    return &requests_.emplace_back(MPI_REQUEST_NULL);
+  }
+
+  /// Between two looks. A thread that waits by looking all the time would take a core from those that compute; one that
+  /// sleeps for less than socket buffers last costs no bandwidth.
+  static void rest(TimePoint last) {
+    constexpr double kSpin = 50e-6;
+    if (seconds_since(last) > kSpin) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+
+  std::byte* data_;
+  std::size_t count_, width_;
+  const SegmentedAllReduce::Add& add_;
+  const Communicator& communicator_;
+  std::size_t num_ranks_, me_;
+  Range mine_;
+  std::vector<std::byte>& received_;
+  std::vector<std::size_t> missing_;  ///< of each own segment: ranks whose values are still to come
+  std::vector<MPI_Request> requests_;
+  std::vector<Message> messages_;  ///< of each request
+  std::vector<int> done_;
+  std::size_t num_open_ = 0;
+};
+
+}  // namespace
+
+void SegmentedAllReduce::all_reduce(std::byte* data, std::size_t count, std::size_t width, const Add& add) {
+  if (communicator_.size() > 1 && count > 0) Exchange(data, count, width, add, communicator_, received_).run();
+}
+
+}  // namespace multicard
