@@ -100,7 +100,12 @@ double widest(const std::vector<Dot>& dots, const std::string Dot::*text, double
 void draw_dot(Canvas& canvas, const Dot& dot, const RatioRange& range, const Area& area, double middle) {
   canvas.lines(area.left - 10, area.top + middle, wrapped(dot.label, kLabelWidth, Canvas::kFontSize), Align::right);
   if (!dot.value) {  // a cross at 1 would look like no effect
-    canvas.strip(area.left, area.top + middle - kHalfStrip, area.width(), 2 * kHalfStrip, dot.note);
+    // Its text stands on the wider side of the line at 1.
+    const double one = range.share(1) * area.width();
+    const double from = one > area.width() / 2 ? 0 : one, width = std::max(one, area.width() - one);
+    canvas.rectangle(area.left + (from > 0 ? 0 : width), area.top + middle - kHalfStrip, area.width() - width,
+                     2 * kHalfStrip, kStrip);
+    canvas.strip(area.left + from, area.top + middle - kHalfStrip, width, 2 * kHalfStrip, dot.note);
     canvas.tip(area.left, area.top + middle - kHalfStrip, area.width(), 2 * kHalfStrip, dot.label + ": " + dot.note);
     return;
   }

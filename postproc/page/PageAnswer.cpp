@@ -66,7 +66,7 @@ std::string answers_of(const Study& study, bool first_is_title) {
   if (study.kind == StudyKind::methods)
     std::erase_if(answers, [](const Finding& finding) { return finding.id.starts_with("methods-"); });
   const std::vector<std::string> texts = texts_of(answers);
-  const std::string limits = study.kind == StudyKind::methods ? method_limits_html(study) : std::string();
+  std::string limits = study.kind == StudyKind::methods ? method_limits_html(study) : std::string();
   if (texts.empty()) return limits;
   return limits + (study.kind == StudyKind::works ? list(texts) : paragraph(join(texts, " ")));
 }

@@ -17,6 +17,7 @@
 #include "postproc/page/PageFiles.hpp"
 #include "postproc/page/PageFrame.hpp"
 #include "postproc/page/PageParts.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/PlanAnswer.hpp"
 
 namespace multicard::post {
@@ -38,7 +39,11 @@ Columns<PlannedMachine> machine_columns(const std::string& objective) {
           {"the plan", value(&Machine::value)},
           {"equal split", value(&Machine::equal)},
           {"one after another", value(&Machine::sequential)},
-          {"gap", kJson | kPage, &Machine::gap, "from the optimum, at most", Format::percent}};
+          {"gap", kJson, &Machine::gap},
+          {"from the optimum, at most", [](const Machine& machine) {
+             const double gap = machine.gap.value_or(kNone);
+             return HtmlCell(gap == 0 ? "optimal" : percent(gap), gap);
+           }}};
 }
 
 Columns<PlannedInterval> interval_columns() {

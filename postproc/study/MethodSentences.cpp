@@ -70,7 +70,8 @@ bool rounds(const MethodCell& cell) {
   return cell.method.ends_with("qat");
 }
 
-/// The best of the cells by held-out score, without those of rounded models; or null.
+/// The best of the cells by held-out score, without those of rounded models; null where another one is as good, or its
+/// interval overlaps.
 const MethodCell* best_score(const Cells& cells) {
   const MethodCell* best = nullptr;
   for (const MethodCell* cell : cells) {
@@ -81,7 +82,13 @@ const MethodCell* best_score(const Cells& cells) {
                                                       : loss.value < best->held_out_loss.value);
     if (is_better) best = cell;
   }
-  return best;
+  const auto is_as_good = [&](const MethodCell* other) {
+    if (other == best || rounds(*other)) return false;
+    const Estimate &mine = best->preference_accuracy, &its = other->preference_accuracy;
+    if (mine.interval && its.interval) return !significantly_different(mine, its);
+    return its.known() ? its.value == mine.value : other->held_out_loss.value == best->held_out_loss.value;
+  };
+  return best && std::ranges::none_of(cells, is_as_good) ? best : nullptr;
 }
 
 /// What a sentence of these cells may state.

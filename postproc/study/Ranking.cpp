@@ -130,6 +130,7 @@ std::size_t style_of(const Study& study, std::size_t configuration) {
     if (found != tasks.end()) return static_cast<std::size_t>(found - tasks.begin());
   }
   const std::vector<std::string> labels = option_labels(study);
+  if (labels.size() == 1) return configuration;  // they differ in work alone
   return static_cast<std::size_t>(std::ranges::find(labels, study.configurations[configuration].label) -
                                   labels.begin());
 }

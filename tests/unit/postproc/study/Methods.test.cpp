@@ -144,7 +144,7 @@ TEST(MemoryLimits, NameWhatFitsTheFastestAndTheTrade) {
       "Next-token prediction on 2 ranks: qlora needs the least host memory, 1 GB, for 100.0 (98.0–102.0) tokens/s; "
       "lora is the fastest, 1.20 times the rate for 2.00 times the memory; best held-out loss 1.5: full, from 4 GB.");
   EXPECT_TRUE(has(sentences[1], "Preferences on 2 ranks"));
-  EXPECT_TRUE(has(sentences[1], "best preference accuracy 0.700 (0.562–0.809): dpo, from 5 GB."));
+  EXPECT_FALSE(has(sentences[1], "best preference accuracy")) << "their intervals overlap";
   EXPECT_FALSE(has(sentences[1], "qlora"));
   EXPECT_TRUE(has(sentences[2], "Rates and scores of the two objectives do not compare"));
 }
@@ -166,7 +166,7 @@ TEST(MemoryLimits, AMethodIsDominatedByAFasterOneThatNeedsNoMore) {
   }
 
   EXPECT_EQ(dominated, (std::vector<std::string>{"full", "dpo"}));
-  EXPECT_EQ(best, (std::vector<std::string>{"full", "dpo"}));
+  EXPECT_EQ(best, std::vector<std::string>{"full"});
 }
 
 TEST(Fairness, WhatDiffersIsWarnedOf) {
