@@ -1,5 +1,6 @@
 // multicard-post: results files to tables, figures and a report.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <sstream>
@@ -20,11 +21,15 @@
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Signals.hpp"
+#include "postproc/figures/PlanFigures.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
+#include "postproc/page/PagePlan.hpp"
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
+#include "postproc/reduce/ReadPlan.hpp"
 #include "postproc/study/Collection.hpp"
+#include "postproc/study/PlanAnswer.hpp"
 #include "postproc/trace/TraceReport.hpp"
 #include "tasks/options/SettingKeys.hpp"
 
@@ -50,7 +55,21 @@ HeatAxes heat_axes(const std::string& text) {
   return {names[0], names[1]};
 }
 
+/// A plan or a replay, as `multicard plan --json` printed it.
+void run_plan(const Options& options) {
+  if (options.files.size() > 1 || !options.csv.empty() || !options.heat.empty() || !options.counts.empty())
+    throw UsageError("--csv, --heat, --counts and further files are for results files",
+                     options.files.front() + " is a plan or a replay", "Give it alone, with -o, --json or --pdf.");
+  const PlanFile file = read_plan_file(options.files.front());
+  if (options.json) return print(plan_summary_json(file, figures_of(file)));
+  const std::string folder = options.folder.empty() ? default_folder(file.path) : options.folder;
+  const std::string report =
+      write_plan_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
+  print(fmt::format("{}\nreport  {}\n", plan_finding(file).text, report));
+}
+
 void run(const Options& options) {
+  if (std::ranges::any_of(options.files, is_plan_file)) return run_plan(options);
   Collection collection = read_results(options.files, known_setting_keys());
   if (!options.counts.empty()) collection.counted = read_counted_methods(options.counts);
   for (const std::string& notice : collection.notices)
@@ -89,7 +108,10 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   app.footer(
       "multicard-post profile --help: tables of a run's profile.\n"
       "multicard-post trace --help: tables from traces of PyTorch's profiler.");
-  app.add_option("RESULTS.h5", options.files, "Results files; runs of one configuration are grouped")->required();
+  app.add_option("RESULTS.h5", options.files,
+                 "Results files; runs of one configuration are grouped. Or one file with what multicard plan --json, "
+                 "or a replay, printed")
+      ->required();
   app.add_option(
          "-o", options.folder,
          "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")

@@ -9,6 +9,12 @@ namespace multicard {
 
 namespace {
 
+/// Values of runs that failed early are quoted where the deck of the user had quotes; they are the same without.
+std::string unquoted(std::string value) {
+  const bool is_quoted = value.size() > 1 && value.front() == '"' && value.find('"', 1) == value.size() - 1;
+  return is_quoted && value.find('\\') == std::string::npos ? value.substr(1, value.size() - 2) : value;
+}
+
 /// Calls `visit(path, value)` for every key with a value; ends early when that returns true.
 template <class Visit>
 void visit_deck(const std::string& deck, const Visit& visit) {
@@ -25,7 +31,7 @@ void visit_deck(const std::string& deck, const Visit& visit) {
     const std::size_t value = line.find_first_not_of(' ', colon + 1);
     if (value == std::string::npos)
       open.emplace_back(indent, here);
-    else if (visit(here, line.substr(value)))
+    else if (visit(here, unquoted(line.substr(value))))
       return;
   }
 }

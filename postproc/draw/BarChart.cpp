@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Estimate.hpp"
+#include "base/Text.hpp"
 #include "postproc/draw/Canvas.hpp"
 #include "postproc/draw/Palette.hpp"
 
@@ -22,6 +23,7 @@ struct Row {
   std::vector<std::string> label, note;
   double middle = 0, bottom = 0;  ///< pixels from the area's top
   double half = 0;                ///< of the bar's thickness
+  bool is_failed = false;         ///< its note stands in its strip
 };
 
 std::vector<Row> rows_of(const BarChart& chart) {
@@ -34,6 +36,7 @@ std::vector<Row> rows_of(const BarChart& chart) {
     row.middle = y + height / 2;
     row.half = 11;
     row.bottom = y + height;
+    row.is_failed = bar.status == BarStatus::failed;
     y += height;
     rows.push_back(std::move(row));
   }
@@ -44,7 +47,7 @@ std::vector<Row> rows_of(const BarChart& chart) {
 double widest(const std::vector<Row>& rows, std::vector<std::string> Row::*lines) {
   double width = 0;
   for (const Row& row : rows)
-    width = std::max(width, widest_of(row.*lines));
+    if (lines == &Row::label || !row.is_failed) width = std::max(width, widest_of(row.*lines));
   return width;
 }
 
@@ -104,10 +107,28 @@ void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& ro
   if (boxes.empty()) canvas.plot("NaN notitle", {});
 }
 
+/// The name in the legend of a colour; empty without one.
+std::string name_of(const BarChart& chart, const std::string& colour) {
+  const auto found = std::ranges::find_if(chart.legend, [&](const auto& entry) { return entry.first == colour; });
+  return found == chart.legend.end() ? std::string() : found->second;
+}
+
+/// "ddp-ds: backward 12.5 (54 %) ms per step; run 0003, 30 steps"; of a failed bar that it failed.
+std::string tip_of(const BarChart& chart, const Bar& bar, const Segment* segment) {
+  std::string text = bar.label + ": ";
+  if (!segment) return text + bar.note;
+  if (const std::string part = name_of(chart, segment->colour); !part.empty()) text += part + " ";
+  text += significant(segment->value);
+  if (bar.interval && bar.segments.size() == 1)
+    text += fmt::format(" ({}–{})", significant(bar.interval->low), significant(bar.interval->high));
+  if (!chart.x_name.empty()) text += " " + chart.x_name;
+  return bar.hover.empty() ? text : text + "; " + bar.hover;
+}
+
 /// Labels left of the bars, notes right of them, and the texts of segments that are wide enough. `scale`: pixels per
 /// unit.
 void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows, const Area& area, double scale) {
-  const double longest = longest_bar(chart);
+  const bool has_intervals = std::ranges::any_of(chart.bars, [](const Bar& bar) { return bar.interval.has_value(); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Bar& bar = chart.bars[i];
     const double middle = area.top + rows[i].middle;
@@ -117,14 +138,17 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
       const double width = segment.value * scale;
       if (!segment.text.empty() && width > text_width(segment.text, Canvas::kFontSize) + 6)
         canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, ink_on(segment.colour));
+      if (!segment.colour.empty())
+        canvas.tip(x, middle - rows[i].half, width, 2 * rows[i].half, tip_of(chart, bar, &segment));
       x += width;
     }
-    canvas.tip(x, middle, bar.hover);
-    const bool failed = bar.status == BarStatus::failed;
-    // Point type 2 of gnuplot is the cross that all figures use for what did not complete.
-    if (failed) canvas.marker(x + 10, middle, 2, kFailed);
-    const double end = std::max(x, area.left + shown_high(bar, longest) * scale);
-    const double note = end + (failed ? 22 : 8), mark = area.left + chart.reference.value_or(0) * scale;
+    if (bar.status == BarStatus::failed) {  // a cross at zero would look like the least
+      canvas.strip(area.left, middle - rows[i].half, area.width(), 2 * rows[i].half, bar.note);
+      canvas.tip(area.left, middle - rows[i].half, area.width(), 2 * rows[i].half, tip_of(chart, bar, nullptr));
+      continue;
+    }
+    // At the tip of an interval a value would be read as its end: there, all values stand in a column of their own.
+    const double note = has_intervals ? area.right + 8 : x + 8, mark = area.left + chart.reference.value_or(0) * scale;
     // A note that the reference line would cross moves to its right.
     const bool is_struck = note < mark + 4 && mark < note + widest({rows[i]}, &Row::note);
     canvas.lines(is_struck ? mark + 6 : note, middle, rows[i].note, Align::left);
@@ -156,17 +180,14 @@ Drawing BarChart::drawing() const {
 
 ChartData BarChart::data() const {
   ChartData out{{"bar", "part", "value", "low", "high", "status"}, {}};
-  const auto name_of = [&](const std::string& colour) {
-    const auto found = std::ranges::find_if(legend, [&](const auto& entry) { return entry.first == colour; });
-    return found == legend.end() ? std::string() : found->second;
-  };
   for (const Bar& bar : bars) {
     const auto [low, high] = bar.interval.value_or(ErrorBar{kNone, kNone});
     if (bar.status == BarStatus::failed)
       out.rows.push_back({bar.label, std::string(), kNone, kNone, kNone, std::string("unfinished")});
     else
       for (const Segment& segment : bar.segments)
-        out.rows.push_back({bar.label, name_of(segment.colour), segment.value, low, high, std::string("complete")});
+        out.rows.push_back(
+            {bar.label, name_of(*this, segment.colour), segment.value, low, high, std::string("complete")});
   }
   return out;
 }

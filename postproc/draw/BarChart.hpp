@@ -25,7 +25,7 @@ struct Bar {
   std::optional<ErrorBar> interval;  ///< of the whole bar
   std::string note;                  ///< text after the bar
   BarStatus status = BarStatus::complete;
-  std::string hover = {};  ///< what a pointer on the end of the bar shows
+  std::string hover = {};  ///< what a pointer on the bar shows, after the part that it is on
 };
 
 struct BarChart {
@@ -34,7 +34,7 @@ struct BarChart {
   std::vector<std::pair<std::string, std::string>> legend;  ///< colour and name
   std::optional<double> reference;                          ///< a dashed line at this value
 
-  /// The axis starts at zero; a failed bar is a cross.
+  /// The axis starts at zero; a failed bar is a strip over the whole width.
   Drawing drawing() const;
   /// bar, part (the legend's name of its colour), value, low, high, status: complete or unfinished. The interval is of
   /// the whole bar; gaps are parts without a name.

@@ -17,8 +17,8 @@ namespace {
 constexpr double kPlotHeight = 260;
 /// Columns are one unit apart, at 0, 1, 2, …
 constexpr double kHalfBox = 0.3;  ///< columns
-constexpr const char* kColour = "#56B4E9";
-constexpr const char* kMarkedColour = "#E69F00";
+constexpr const char* kColour = "#9FB8C8";
+constexpr const char* kMarkedColour = "#D9822B";
 
 struct Range {
   double low = 0, high = 1, step = 1;
@@ -88,6 +88,14 @@ Drawing BoxChart::drawing() const {
   canvas.text(area.right + 10, area.bottom - (limit - y.low) / (y.high - y.low) * area.height(), limit_name);
   draw(canvas, *this, Mark::none, kColour);
   draw(canvas, *this, Mark::marked, kMarkedColour);
+  const double width = area.width() / static_cast<double>(columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto& p = columns[i].percentiles;
+    canvas.tip(area.left + static_cast<double>(i) * width, area.top, width, area.height(),
+               fmt::format("{} {}: median {}, 25–75 % {}–{}, 5–95 % {}–{}{}", x_name, columns[i].label,
+                           significant(p[2], 3), significant(p[1], 3), significant(p[3], 3), significant(p[0], 3),
+                           significant(p[4], 3), columns[i].hover.empty() ? "" : "; " + columns[i].hover));
+  }
   return canvas.finished(area.bottom + 52);
 }
 

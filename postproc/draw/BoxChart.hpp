@@ -16,6 +16,7 @@ struct BoxColumn {
   std::string label;
   std::array<double, 5> percentiles{};  ///< 5th, 25th, 50th, 75th and 95th
   Mark mark = Mark::none;
+  std::string hover = {};  ///< what a pointer says after the percentiles
 };
 
 struct BoxChart {

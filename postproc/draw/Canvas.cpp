@@ -186,6 +186,17 @@ void Canvas::tip(double x, double y, const std::string& text) {
   if (!text.empty()) tips_.push_back({x, y, text});
 }
 
+void Canvas::tip(double x, double y, double width, double height, const std::string& text) {
+  if (!text.empty() && width > 0) tips_.push_back({x, y, text, width, height});
+}
+
+void Canvas::strip(double x, double y, double width, double height, const std::string& said) {
+  rectangle(x, y, width, height, kStrip);
+  const double left = x + (width - text_width(said, kFontSize)) / 2;
+  marker(left - 8, y + height / 2, 2, kFailed);
+  text(left + 4, y + height / 2, said, Align::left, Ink::faint);
+}
+
 void Canvas::command(const std::string& line) {
   commands_.push_back(line);
 }

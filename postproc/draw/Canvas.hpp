@@ -47,10 +47,11 @@ struct ShownInterval {
 };
 enum class Along { x, y };
 
-/// What a pointer shows at a place of a figure.
+/// What a pointer shows at a place of a figure, or on a rectangle whose top left corner that is.
 struct Tip {
   double x = 0, y = 0;
   std::string text;
+  double width = 0, height = 0;
 };
 
 /// A figure for gnuplot.
@@ -90,6 +91,9 @@ class Canvas {
   void area(const Area& area);
   /// Nothing of an empty text.
   void tip(double x, double y, const std::string& text);
+  void tip(double x, double y, double width, double height, const std::string& text);
+  /// A strip with a cross and what is said of something that did not complete.
+  void strip(double x, double y, double width, double height, const std::string& text);
   /// A line of gnuplot before the plot command.
   void command(const std::string& line);
   /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` becomes its data block.

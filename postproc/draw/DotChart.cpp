@@ -15,6 +15,7 @@ namespace {
 
 /// Pixels after which labels and notes are broken into lines.
 constexpr double kLabelWidth = 150, kNoteWidth = 125;
+constexpr double kHalfStrip = 11;
 
 /// The ends of the axis: all dots and 1, and of intervals what lies within twice the range of the dots.
 struct RatioRange {
@@ -91,17 +92,24 @@ double row_height(const Dot& dot) {
 double widest(const std::vector<Dot>& dots, const std::string Dot::*text, double width) {
   double most = 0;
   for (const Dot& dot : dots)
-    most = std::max(most, widest_of(wrapped(dot.*text, width, Canvas::kFontSize)));
+    if (text == &Dot::label || dot.value)  // notes of others stand in their strips
+      most = std::max(most, widest_of(wrapped(dot.*text, width, Canvas::kFontSize)));
   return most;
 }
 
 void draw_dot(Canvas& canvas, const Dot& dot, const RatioRange& range, const Area& area, double middle) {
   canvas.lines(area.left - 10, area.top + middle, wrapped(dot.label, kLabelWidth, Canvas::kFontSize), Align::right);
-  canvas.lines(area.right + 10, area.top + middle, wrapped(dot.note, kNoteWidth, Canvas::kFontSize), Align::left);
-  if (!dot.value) {
-    canvas.marker(area.left + range.share(1) * area.width(), area.top + middle, 2, kFailed);
+  if (!dot.value) {  // a cross at 1 would look like no effect
+    // Its text stands on the wider side of the line at 1.
+    const double one = range.share(1) * area.width();
+    const double from = one > area.width() / 2 ? 0 : one, width = std::max(one, area.width() - one);
+    canvas.rectangle(area.left + (from > 0 ? 0 : width), area.top + middle - kHalfStrip, area.width() - width,
+                     2 * kHalfStrip, kStrip);
+    canvas.strip(area.left + from, area.top + middle - kHalfStrip, width, 2 * kHalfStrip, dot.note);
+    canvas.tip(area.left, area.top + middle - kHalfStrip, area.width(), 2 * kHalfStrip, dot.label + ": " + dot.note);
     return;
   }
+  canvas.lines(area.right + 10, area.top + middle, wrapped(dot.note, kNoteWidth, Canvas::kFontSize), Align::left);
   if (dot.interval)
     canvas.intervals({{middle, std::max(dot.interval->low, range.low), std::min(dot.interval->high, range.high),
                        dot.interval->low<range.low, dot.interval->high> range.high}},

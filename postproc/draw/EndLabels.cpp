@@ -28,11 +28,10 @@ void draw_labels(Canvas& canvas, const std::vector<EndLabel>& labels, Markers ma
       canvas.text(x + 14, label.y, label.lines.front(), Align::left, Ink::faint);
       continue;
     }
-    const std::size_t style = *label.style % kColours.size();
     if (markers == Markers::on)
-      canvas.marker(x, label.y, kMarkers[style], kColours[style]);
+      canvas.marker(x, label.y, label.style->marker(), label.style->line_colour());
     else
-      canvas.line(x - 8, label.y, x + 8, label.y, kColours[style], kDashes[style]);
+      canvas.line(x - 8, label.y, x + 8, label.y, label.style->line_colour(), label.style->dash());
     canvas.lines(x + 14, label.y, label.lines, Align::left);
   }
 }

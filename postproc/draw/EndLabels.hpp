@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
 
 struct EndLabel {
   std::vector<std::string> lines;
-  double y = 0;                      ///< pixel of the middle
-  std::optional<std::size_t> style;  ///< of the series; nothing: the ideal line
+  double y = 0;                    ///< pixel of the middle
+  std::optional<LineStyle> style;  ///< of the series; nothing: the ideal line
 
   double half_height() const { return (static_cast<double>(lines.size()) * Canvas::kLineHeight + 3) / 2; }
 };

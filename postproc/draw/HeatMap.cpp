@@ -53,6 +53,11 @@ void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, 
   for (std::size_t column = 0; column < map.columns.size(); ++column) {
     const double x = left + static_cast<double>(column) * width;
     const HeatCell& cell = map.cells[row][column];
+    if (cell.kind != HeatCellKind::absent)
+      canvas.tip(x, y, width - kGap, height - kGap,
+                 fmt::format("{}, {}: {}{}", map.rows[row], map.columns[column],
+                             cell.kind == HeatCellKind::failed ? "did not complete" : cell.text,
+                             cell.hover.empty() ? "" : "; " + cell.hover));
     if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + height / 2, 2, kFailed);
     if (cell.kind != HeatCellKind::value) continue;
     canvas.rectangle(x, y, width - kGap, height - kGap, shade_of(cell.shade));

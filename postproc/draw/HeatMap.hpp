@@ -18,7 +18,8 @@ struct HeatCell {
   HeatCellKind kind = HeatCellKind::absent;
   double shade = 0;  ///< 0 to 1
   std::string text;
-  double value = 0;  ///< what `text` says, in full digits
+  double value = 0;        ///< what `text` says, in full digits
+  std::string hover = {};  ///< what a pointer says after row, column and text
 };
 
 /// Failed cells are crosses, absent ones empty.

@@ -7,7 +7,7 @@
 
 #include "base/Estimate.hpp"
 #include "base/Text.hpp"
-#include "postproc/draw/AxisRange.hpp"
+#include "postproc/draw/LineRanges.hpp"
 #include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
@@ -16,113 +16,49 @@ namespace {
 
 constexpr double kPlotHeight = 250;
 constexpr double kLabelWidth = 118;
-constexpr double kSpread = 1.12;  ///< factor of the room left of the first count and right of the last
-constexpr double kDodge = 1.02;   ///< factor between series at one count, so that error bars do not hide each other
-/// The same for linear_values, as shares of the distance from the first value to the last.
-constexpr double kMargin = 0.06, kLinearDodge = 0.006;
+constexpr double kDodge = 1.02;  ///< factor between series at one count, so that error bars do not hide each other
+/// The same for linear_values, as a share of the distance from the first value to the last.
+constexpr double kLinearDodge = 0.018;
 constexpr const char* kIdeal = "ideal";
+constexpr double kStripHeight = 24;            ///< of what has no value
+constexpr const char* kUnmeasured = "failed";  ///< the name of that strip
+constexpr std::size_t kMostTips = 60;          ///< of a line
 
-/// Calls `visit(point)` for all points and crosses.
-template <class Visit>
-void each_point(const LineChart& chart, Visit visit) {
-  for (const Series& series : chart.series) {
-    for (const Point& point : series.points)
-      visit(point);
-    for (const Point& point : series.crosses)
-      visit(point);
-  }
+bool has_value(const Point& point) {
+  return std::isfinite(point.y);
 }
 
-/// Steps and quantities begin at 0; counts and values of settings do not.
-bool is_from_zero(Horizontal horizontal) {
-  return horizontal == Horizontal::linear || horizontal == Horizontal::quantity;
-}
-
-/// Counts of ranks are on a logarithmic axis, where room at both ends is a factor; elsewhere it is a share of the
-/// range.
-AxisRange x_range(const LineChart& chart) {
-  if (chart.horizontal == Horizontal::log2_counts) {
-    const auto [least, most] = std::ranges::minmax_element(chart.ticks);
-    return {*least / kSpread, *most * kSpread, 1};
-  }
-  if (chart.horizontal == Horizontal::linear_values) {
-    const double first = chart.ticks.front(), last = chart.ticks.back();
-    const double room = kMargin * (last > first ? last - first : std::max(1.0, std::abs(last)));
-    return {first - room, last + room, 1};
-  }
-  double largest = 0;
-  each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
-  const Scale scale = scale_for(largest);
-  if (chart.horizontal == Horizontal::quantity) return {0, scale.max, scale.step};
-  const double step = scale.step;
-  // Steps are whole numbers: no ticks at 2.5.
-  const double whole_step = step < 1 ? 1 : step == 2.5 ? 5 : step;
-  return {0, std::max(largest, 1.0), whole_step};
-}
-
-/// Points, intervals and the ideal with room around them. Intervals are cut at half the smallest and twice the largest
-/// value.
-AxisRange log_range(const LineChart& chart) {
-  double least = 1e300, most = 0, low = 1e300, high = 0;
-  const auto include = [&](double value) {
-    least = std::min(least, value);
-    most = std::max(most, value);
-  };
-  each_point(chart, [&](const Point& point) {
-    if (!std::isfinite(point.y) || point.y <= 0) return;
-    include(point.y);
-    if (!point.interval) return;
-    low = std::min(low, point.interval->low);
-    high = std::max(high, point.interval->high);
+bool has_strip(const LineChart& chart) {
+  return std::ranges::any_of(chart.series, [](const Series& series) {
+    return std::ranges::any_of(series.crosses, [](const Point& cross) { return !has_value(cross); });
   });
-  if (chart.ideal)
-    for (const double tick : {chart.ticks.front(), chart.ticks.back()})
-      include(chart.ideal(tick));
-  least = std::min(least, std::max(low, least / 2));
-  most = std::max(most, std::min(high, 2 * most));
-  return {least / kSpread, most * kSpread, 0, true};
 }
 
-/// Intervals are cut at a quarter above the largest value: those of two repeats can be very wide.
-AxisRange y_range(const LineChart& chart, double last_x) {
-  if (chart.vertical == Vertical::logarithmic) return log_range(chart);
-  double largest = 0, smallest = 1e300, highest = 0;
-  each_point(chart, [&](const Point& point) {
-    // Crosses of failed runs have no height.
-    if (!std::isfinite(point.y)) return;
-    largest = std::max(largest, point.y);
-    smallest = std::min(smallest, point.y);
-    highest = std::max(highest, point.interval ? point.interval->high : point.y);
-  });
-  if (chart.ideal) largest = std::max({largest, chart.ideal(chart.ticks.front()), chart.ideal(last_x)});
-  largest = std::max(largest, std::min(highest, 1.25 * largest));
-  if (chart.vertical == Vertical::from_zero) {
-    const Scale scale = scale_for(largest);
-    return {0, scale.max, scale.step};
-  }
-  // The ticks of a difference of nothing: a thousandth of the value, so that equal values are a flat line in the
-  // middle.
-  const double step =
-      std::max(chart.least_step, scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step);
-  const double low = step * std::floor(smallest / step), high = step * std::ceil(largest / step);
-  return high > low ? AxisRange{low, high, step} : AxisRange{low - step, high + step, step};
-}
+/// Places in a plot: its axis, and beyond one end of that the strip of what has no value.
+struct Places {
+  AxisRange x, y;
+  Area area;         ///< of what has values
+  double strip = 0;  ///< the middle of the strip; 0 without one
+
+  double across(double value) const { return area.left + x.share(value) * area.width(); }
+  double down(double value) const { return area.bottom - y.share(value) * area.height(); }
+  double down(const Point& point) const { return has_value(point) ? down(point.y) : strip; }
+};
 
 std::vector<std::string> label_lines(const Series& series) {
   return wrapped(series.label, kLabelWidth, Canvas::kFontSize);
 }
 
-/// Each label at the height of its line's last point; of a series of crosses alone at the edge where they are.
-std::vector<EndLabel> end_labels(const LineChart& chart, const AxisRange& y, double last_x, const Area& area) {
-  const auto pixel = [&](double value) { return area.bottom - y.share(value) * area.height(); };
-  const double unmeasured = chart.crosses == Crosses::on_top ? y.high : y.low;
+/// Each label at the height of its line's last point; of a series of crosses alone at that of the last cross.
+std::vector<EndLabel> end_labels(const LineChart& chart, const Places& places, double last_x, const Area& whole) {
   std::vector<EndLabel> labels;
   for (const Series& series : chart.series)
     if (!series.points.empty() || !series.crosses.empty())
-      labels.push_back(
-          {label_lines(series), pixel(series.points.empty() ? unmeasured : series.points.back().y), series.style});
-  if (chart.ideal) labels.push_back({{kIdeal}, pixel(chart.ideal(last_x)), std::nullopt});
-  push_apart(labels, area);
+      labels.push_back({label_lines(series),
+                        places.down(series.points.empty() ? series.crosses.back() : series.points.back()),
+                        series.style});
+  if (chart.ideal) labels.push_back({{kIdeal}, places.down(chart.ideal(last_x)), std::nullopt});
+  push_apart(labels, whole);
   return labels;
 }
 
@@ -142,12 +78,8 @@ double label_room(const LineChart& chart) {
   return widest + 42;
 }
 
-std::size_t style_of(const Series& series) {
-  return series.style % kColours.size();
-}
-
-double tick_room(const AxisRange& y) {
-  double widest = 0;
+double tick_room(const LineChart& chart, const AxisRange& y) {
+  double widest = has_strip(chart) ? text_width(kUnmeasured, Canvas::kFontSize) : 0;
   for (const double tick : y.ticks())
     widest = std::max(widest, text_width(significant(tick, 6), Canvas::kFontSize));
   return widest + 16;
@@ -168,12 +100,19 @@ void draw_ideal(Canvas& canvas, const LineChart& chart, const AxisRange& y) {
   canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
 }
 
-void draw_axes(Canvas& canvas, const LineChart& chart, const AxisRange& x, const AxisRange& y, const Area& area) {
-  canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
-  canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
+/// `whole` is the area with the strip, over which gnuplot's axis continues without ticks.
+void draw_axes(Canvas& canvas, const LineChart& chart, const Places& places, const Area& whole) {
+  const auto& [x, y, area, strip] = places;
+  canvas.text(2, whole.top - 16, chart.y_name, Align::left, Ink::faint);
+  canvas.text((area.left + area.right) / 2, whole.bottom + 36, chart.x_name, Align::centre, Ink::faint);
   canvas.command("set grid ytics lc rgb '#808080' dt 1");
   canvas.command(fmt::format("set xrange [{:.8g}:{:.8g}]", x.low, x.high));
-  canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
+  canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.at((area.bottom - whole.bottom) / area.height()),
+                             y.at((area.bottom - whole.top) / area.height())));
+  if (strip > 0) {
+    canvas.rectangle(area.left, strip - kStripHeight / 2, area.width(), kStripHeight, kStrip);
+    canvas.text(area.left - 8, strip, kUnmeasured, Align::right, Ink::faint);
+  }
   if (y.is_logarithmic) canvas.command("set logscale y");
   std::vector<std::string> ticks;
   for (const double value : y.ticks())
@@ -187,20 +126,37 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const AxisRange& x, const
   canvas.command("set xtics (" + join(ticks, ", ") + ")");
 }
 
+/// "nhwc at 2 (ranks): 0.5 (0.2–0.9) (speedup), run 0003"
+std::string tip_of(const LineChart& chart, const Series& series, const Point& point) {
+  if (!point.hover.empty()) return point.hover;
+  const std::string at = fmt::format("{}, {} {}: ", series.label, chart.x_name, significant(point.x, 6));
+  if (!has_value(point)) return at + kUnmeasured;
+  std::string value = significant(point.y);
+  if (point.interval)
+    value += fmt::format(" ({}–{})", significant(point.interval->low), significant(point.interval->high));
+  return at + value + (series.origin.empty() ? "" : ", " + series.origin);
+}
+
 /// What a pointer shows at the points, which stand where draw_series() puts them but for the little that parts series.
-void add_tips(Canvas& canvas, const LineChart& chart, const AxisRange& x, const AxisRange& y, const Area& area) {
-  const AxisRange across{x.low, x.high, x.step, chart.horizontal == Horizontal::log2_counts};
-  for (const Series& series : chart.series)
-    for (const Point& point : series.points)
-      canvas.tip(area.left + across.share(point.x) * area.width(), area.bottom - y.share(point.y) * area.height(),
-                 point.hover);
+/// Of long curves at some of them.
+void add_tips(Canvas& canvas, const LineChart& chart, const Places& places) {
+  for (const Series& series : chart.series) {
+    const std::size_t every = series.points.size() / kMostTips + 1;
+    for (std::size_t i = 0; i < series.points.size(); i += every) {
+      const Point& point = series.points[i];
+      canvas.tip(places.across(point.x), places.down(point), tip_of(chart, series, point));
+    }
+    for (const Point& cross : series.crosses)
+      canvas.tip(places.across(cross.x), places.down(cross), tip_of(chart, series, cross));
+  }
 }
 
 /// A line with its points, error bars and crosses. At counts and values of settings series stand side by side around
 /// their true place; over steps and quantities they are not moved.
-void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const AxisRange& y) {
+void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Places& places) {
   const Series& series = chart.series[index];
-  const std::size_t style = style_of(series);
+  const AxisRange& y = places.y;
+  const std::string colour = series.style.line_colour();
   const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
   const auto at = [&](double x) {
     if (chart.horizontal == Horizontal::log2_counts) return x * std::pow(kDodge, place);
@@ -220,36 +176,45 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   // On an edge a cross would be half hidden.
   const double bottom = y.at(0.03), top = y.at(0.97);
   for (const Point& point : series.crosses)
-    crosses.push_back({at(point.x), std::isfinite(point.y)             ? std::clamp(point.y, bottom, top)
-                                    : chart.crosses == Crosses::on_top ? top
-                                                                       : bottom});
-  canvas.intervals(bars, Along::y, kColours[style]);
+    crosses.push_back({at(point.x), has_value(point)
+                                        ? std::clamp(point.y, bottom, top)
+                                        : y.at((places.area.bottom - places.strip) / places.area.height())});
+  canvas.intervals(bars, Along::y, colour);
   // Dashes distinguish curves over steps, which may lie on each other; elsewhere markers do.
-  const std::string with = chart.markers == Markers::on
-                               ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
-                                             is_from_zero(chart.horizontal) ? kDashes[style] : "1", kMarkers[style])
-                               : fmt::format("with lines lw 2 dt {}", kDashes[style]);
-  if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, kColours[style]), line);
-  if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", kColours[style]), crosses);
+  const std::string with =
+      chart.markers == Markers::on
+          ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
+                        is_from_zero(chart.horizontal) || series.style.variant > 0 ? series.style.dash() : "1",
+                        series.style.marker())
+          : fmt::format("with lines lw 2 dt {}", series.style.dash());
+  if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, colour), line);
+  if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", colour), crosses);
 }
 
 }  // namespace
 
 Drawing LineChart::drawing() const {
   Canvas canvas(title, subtitle);
-  const AxisRange x = x_range(*this);
+  AxisRange x = x_range(*this);
+  x.is_logarithmic = horizontal == Horizontal::log2_counts;
   const double last_x = is_from_zero(horizontal) ? x.high : ticks.back();
   const AxisRange y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
-  const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};
-  canvas.area(area);
-  draw_axes(canvas, *this, x, y, area);
-  draw_labels(canvas, end_labels(*this, y, last_x, area), markers, area);
+  const Area whole{tick_room(*this, y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};
+  Places places{x, y, whole, 0};
+  if (has_strip(*this)) {
+    const bool is_on_top = crosses == Crosses::on_top;
+    (is_on_top ? places.area.top : places.area.bottom) += is_on_top ? kStripHeight : -kStripHeight;
+    places.strip = is_on_top ? whole.top + kStripHeight / 2 : whole.bottom - kStripHeight / 2;
+  }
+  canvas.area(whole);
+  draw_axes(canvas, *this, places, whole);
+  draw_labels(canvas, end_labels(*this, places, last_x, whole), markers, whole);
   draw_ideal(canvas, *this, y);
   for (std::size_t i = 0; i < series.size(); ++i)
-    draw_series(canvas, *this, i, y);
-  add_tips(canvas, *this, x, y, area);
-  return canvas.finished(area.bottom + 52);
+    draw_series(canvas, *this, i, places);
+  add_tips(canvas, *this, places);
+  return canvas.finished(whole.bottom + 52);
 }
 
 ChartData LineChart::data() const {

@@ -9,20 +9,22 @@
 #include "postproc/draw/Canvas.hpp"
 #include "postproc/draw/ChartData.hpp"
 #include "postproc/draw/EndLabels.hpp"
+#include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
 
 struct Point {
   double x = 0, y = 0;
   std::optional<ErrorBar> interval;
-  std::string hover = {};  ///< what a pointer on the point shows
+  std::string hover = {};  ///< what a pointer on the point shows; where it is empty, its numbers
 };
 
 struct Series {
   std::string label;
-  std::size_t style = 0;  ///< index of colour, marker and dash
+  LineStyle style;
   std::vector<Point> points;
   std::vector<Point> crosses;  ///< failed or stopped runs; y is NaN where nothing was measured
+  std::string origin = {};     ///< what a pointer says after the numbers of a point: the run
 };
 
 enum class Horizontal {
@@ -36,8 +38,8 @@ enum class Vertical {
   fitted,      ///< around the points
   logarithmic  ///< the same; of positive values
 };
-/// Where the crosses stand of what has no value: at the end of the axis that looks worse.
-enum class Crosses { on_axis, on_top };
+/// Where the strip is for crosses of what has no value: beyond the end of the axis that looks worse.
+enum class Crosses { below, on_top };
 
 struct LineChart {
   std::string title, subtitle, x_name, y_name;
@@ -45,7 +47,7 @@ struct LineChart {
   Horizontal horizontal = Horizontal::log2_counts;
   Vertical vertical = Vertical::from_zero;
   Markers markers = Markers::on;
-  Crosses crosses = Crosses::on_axis;
+  Crosses crosses = Crosses::below;
   double least_step = 0;                ///< between ticks of a fitted axis
   std::vector<double> ticks;            ///< of log2_counts and linear_values, ascending
   std::function<double(double)> ideal;  ///< the ideal curve, dashed; may be empty. Needs ticks

@@ -83,6 +83,8 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
   // The cross of failed runs must be as heavy as a line.
   svg = std::regex_replace(svg, std::regex("stroke-width='[0-9.]+'( stroke='currentColor' d='M-1,-1 L1,1 M1,-1 )"),
                            "stroke-width='0.45'$1");
+  // Names of its plots, which a pointer would show.
+  svg = std::regex_replace(svg, std::regex("<title>gnuplot_plot_[^<]*</title>\\s*"), "");
   svg = std::regex_replace(svg, std::regex("<g [^>]*>\\s*</g>\\s*"), "");
   // SVG's defaults, repeated hundreds of times.
   svg = std::regex_replace(
@@ -91,13 +93,17 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
 }
 
 std::string with_tips(std::string svg, const std::vector<Tip>& tips) {
-  std::string circles;
-  for (const Tip& tip : tips)
-    circles +=
-        fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" fill=\"transparent\"><title>{}</title></circle>\n",
-                    tip.x, tip.y, escaped(tip.text));
+  std::string shapes;
+  for (const Tip& tip : tips) {
+    const std::string shape = tip.width > 0
+                                  ? fmt::format("rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
+                                                tip.x, tip.y, tip.width, tip.height)
+                                  : fmt::format("circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\"", tip.x, tip.y);
+    shapes += fmt::format("<{} class=\"tip\" fill=\"transparent\"><title>{}</title></{}>\n", shape, escaped(tip.text),
+                          tip.width > 0 ? "rect" : "circle");
+  }
   const std::size_t end = svg.rfind("</svg>");
-  return end == std::string::npos ? svg : svg.insert(end, circles);
+  return end == std::string::npos ? svg : svg.insert(end, shapes);
 }
 
 std::string without_head(std::string svg, double height) {

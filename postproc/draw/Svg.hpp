@@ -15,7 +15,7 @@ namespace multicard::post {
 std::string themed(std::string svg, const std::string& id, const std::string& title,
                    const std::string& description = {});
 
-/// The same with invisible circles, each of which shows the text of its tip under a pointer.
+/// The same with invisible circles and rectangles, each of which shows the text of its tip under a pointer.
 std::string with_tips(std::string svg, const std::vector<Tip>& tips);
 
 /// A themed SVG with the top `height` pixels cut off.

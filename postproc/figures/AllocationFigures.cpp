@@ -7,6 +7,7 @@
 #include "postproc/draw/BarChart.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
@@ -78,8 +79,8 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   chart.x_name = "seconds since the first launch";
   for (std::int64_t rank = 0; rank < shown; ++rank)
     chart.bars.push_back(bar_of(rank, intervals, chart.legend));
-  std::string caption = fmt::format("The ranks had a task during {:.0f} % of the time until the last one ended.",
-                                    100 * busy_share(intervals, num_ranks, end_s));
+  std::string caption = fmt::format("The ranks had a task during {} of the time until the last one ended.",
+                                    percent(busy_share(intervals, num_ranks, end_s)));
   if (shown < num_ranks) caption += fmt::format(" The first {} of {} ranks are shown.", shown, num_ranks);
   return figure_of(fmt::format("allocation-{}", number), Section::study, title, chart, caption);
 }

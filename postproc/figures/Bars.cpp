@@ -9,18 +9,20 @@
 #include "base/Text.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/study/Labels.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
 namespace {
 
-Bar bar_of(const Study& study, const Cell& cell, const Estimate& value, std::size_t colour) {
+Bar bar_of(const Study& study, const Cell& cell, const Estimate& value) {
   const std::string label = drawn_label(study, cell);
   if (cell.status != CellStatus::complete) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{value.value, kColours[colour % kColours.size()], ""}};
+  bar.segments = {{value.value, colour_of(study, cell), ""}};
   bar.interval = error_bar(value);
+  bar.hover = origin_of(study, cell);
   bar.note = significant(value.value, 3);
   return bar;
 }
@@ -38,8 +40,8 @@ std::vector<const Cell*> barred_cells(const Study& study, const std::vector<std:
 }
 
 /// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
-constexpr std::array<const char*, kNumPhases> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
-                                                            "#D55E00", "#009E73", "#999999"};
+constexpr std::array<const char*, kNumPhases> kPhaseColours{"#E8B04A", "#F2DC6B", "#A9D2EE", "#6BAAD8",
+                                                            "#EE8F5E", "#7FCBB0", "#B9BDC2"};
 
 }  // namespace
 
@@ -75,11 +77,8 @@ void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>
     const std::vector<const Cell*> cells = barred_cells(study, piece, what);
     if (std::ranges::none_of(cells, [](const Cell* cell) { return cell->status == CellStatus::complete; })) continue;
     BarChart chart;
-    for (const Cell* cell : cells) {
-      // The colour stands for the number of ranks.
-      const auto colour = std::ranges::find(ranks, cell->ranks) - ranks.begin();
-      chart.bars.push_back(bar_of(study, *cell, what.of(*cell), static_cast<std::size_t>(colour)));
-    }
+    for (const Cell* cell : cells)
+      chart.bars.push_back(bar_of(study, *cell, what.of(*cell)));
     chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece), what.amount, reading_aid(study, cells));
     chart.x_name = what.x_name;
     figures.push_back(
@@ -103,6 +102,10 @@ Bar crossed_bar(const Cell& cell, const std::string& label) {
   bar.note = text_of(cell.status);
   bar.status = BarStatus::failed;
   return bar;
+}
+
+std::string colour_of(const Study& study, const Cell& cell) {
+  return LineStyle(style_of(study, cell.configuration)).line_colour();
 }
 
 std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group,

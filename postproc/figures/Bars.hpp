@@ -28,6 +28,9 @@ std::vector<std::pair<std::string, std::string>> phase_legend();
 /// The bar of a cell that did not complete.
 Bar crossed_bar(const Cell& cell, const std::string& label);
 
+/// The colour of a cell's configuration.
+std::string colour_of(const Study& study, const Cell& cell);
+
 /// The cells of `group` for stacked bars, at most kMostBars together: all, or where those are more than `most` only
 /// each configuration's on most ranks.
 std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group,

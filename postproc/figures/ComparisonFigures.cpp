@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Learning.hpp"
@@ -22,7 +21,8 @@ Bar rate_bar(const Study& study, const Cell& cell) {
   if (!cell.counts()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], ""}};
+  bar.segments = {{cell.rate.value, colour_of(study, cell), ""}};
+  bar.hover = origin_of(study, cell);
   bar.interval = error_bar(cell.rate);
   bar.note = significant(cell.rate.value, 3);
   return bar;

@@ -47,7 +47,7 @@ HeatMap small_map(const EvaluationReport& report) {
     const auto samples = static_cast<double>(std::max<std::int64_t>(1, report.classes[row].samples));
     map.cells[row][static_cast<std::size_t>(entry.predicted)] = {
         HeatCellKind::value, std::sqrt(static_cast<double>(entry.count) / samples), grouped(entry.count),
-        static_cast<double>(entry.count)};
+        static_cast<double>(entry.count), fmt::format("of {}", counted(report.classes[row].samples, "sample"))};
   }
   return map;
 }
@@ -90,6 +90,14 @@ struct LargeMap {
         canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'",
                                 shade_of(0.12 + 0.88 * static_cast<double>(i) / (kShades - 1))),
                     squares[i]);
+    // A tip for each class: one for each square would be thousands.
+    const double side = kSide / number;
+    for (const ConfusionCount& entry : report.confusion)
+      if (entry.actual == entry.predicted)
+        canvas.tip(kLeft + static_cast<double>(entry.predicted) * side, top + static_cast<double>(entry.actual) * side,
+                   side, side,
+                   fmt::format("{}: {} of {} right", report.classes[static_cast<std::size_t>(entry.actual)].name,
+                               entry.count, report.classes[static_cast<std::size_t>(entry.actual)].samples));
     return canvas.finished(top + kSide + 52);
   }
 };
@@ -103,12 +111,12 @@ void add_confusion_figure(const RunReport& run, const std::string& id, std::vect
   const std::string of = counted(report.samples, "sample") + " of " + fmt::format("{} classes", report.classes.size());
   if (report.classes.size() > kMostWithNumbers) {
     const LargeMap map{{}, of + "; darker: a larger share of the row", report};
-    figures.push_back(figure_of(id, Section::learning, title, map, score_sentence(report), "Confusion matrix"));
+    figures.push_back(figure_of(id, Section::learning, title, map, {}, "Confusion matrix"));
     return;
   }
   HeatMap map = small_map(report);
   map.subtitle = of + "; numbers are samples, darker is a larger share of the row";
-  figures.push_back(figure_of(id, Section::learning, title, map, score_sentence(report), "Confusion matrix"));
+  figures.push_back(figure_of(id, Section::learning, title, map, {}, "Confusion matrix"));
 }
 
 }  // namespace multicard::post

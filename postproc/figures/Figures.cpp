@@ -10,6 +10,8 @@
 #include "base/Text.hpp"
 #include "postproc/draw/Svg.hpp"
 #include "postproc/study/Axes.hpp"
+#include "postproc/study/Methods.hpp"
+#include "postproc/study/NoAnswer.hpp"
 
 namespace multicard::post {
 
@@ -85,11 +87,14 @@ std::vector<std::size_t> all_configurations(const Study& study) {
 std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations) {
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision", "image_size", "global_batch", "batch_per_rank"}) {
+    const bool is_method = std::string(key) == "method";
     std::set<std::string> values;
     for (const Cell& cell : study.cells)
       if (std::ranges::find(configurations, cell.configuration) != configurations.end())
         for (const std::size_t run : cell.runs)
-          if (const std::string value = setting(study.runs[run], key); !value.empty()) values.insert(value);
+          if (const std::string value = is_method ? method_of(study.runs[run]) : setting(study.runs[run], key);
+              !value.empty())
+            values.insert(value);
     if (values.size() == 1) parts.push_back(study.keys.label(key, *values.begin()));
   }
   return parts.empty() ? "no settings known" : join(parts, ", ");
@@ -110,6 +115,36 @@ std::string repeats_text(const std::vector<const Cell*>& cells) {
 std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells) {
   const bool crosses = std::ranges::any_of(cells, [&](const Cell* cell) { return any_unfinished(study, *cell); });
   return fmt::format("{}, 95 % intervals{}", repeats_text(cells), crosses ? ", × failed or stopped" : "");
+}
+
+std::string origin_of(const Study& study, const Cell& cell) {
+  constexpr std::size_t kMostNames = 4;
+  const std::vector<std::size_t>& runs = cell.measured.empty() ? cell.runs : cell.measured;
+  if (runs.size() == 1) {
+    const RunReport& run = study.runs[runs.front()];
+    return fmt::format("run {}, {}", run.name, counted(static_cast<long>(run.num_measured), "measured step"));
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kMostNames, runs.size()); ++i)
+    names.push_back(study.runs[runs[i]].name);
+  if (runs.size() > kMostNames) names.emplace_back("…");
+  return fmt::format("{}: runs {}", counted(static_cast<long>(runs.size()), "repeat"), join(names, ", "));
+}
+
+std::string unfinished_text(const Study& study, const Cell& cell) {
+  std::vector<std::string> parts;
+  for (const char* status : {"failed", "stopped"}) {
+    const auto number =
+        std::ranges::count_if(cell.runs, [&](std::size_t run) { return study.runs[run].status == status; });
+    if (number)
+      parts.push_back(fmt::format("{} of {} {}", number, counted(static_cast<long>(cell.runs.size()), "run"), status));
+  }
+  for (const std::size_t run : cell.runs)
+    if (!study.runs[run].error.empty()) {
+      parts.push_back(problem_of(study.runs[run].error));
+      break;
+    }
+  return join(parts, "; ");
 }
 
 bool any_unfinished(const Study& study, const Cell& cell) {

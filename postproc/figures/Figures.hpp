@@ -99,6 +99,12 @@ std::string repeats_text(const std::vector<const Cell*>& cells);
 /// How to read points of `cells`: "3 repeats, 95 % intervals, × failed or stopped".
 std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells);
 
+/// Where the numbers of a cell are from, for a pointer: "run 0003, 30 steps", "3 repeats: runs 0000, 0001, 0002".
+std::string origin_of(const Study& study, const Cell& cell);
+
+/// "2 of 3 runs failed: the loss of step 2 is not finite", of a cell with runs that did not complete.
+std::string unfinished_text(const Study& study, const Cell& cell);
+
 /// Whether any run of the cell did not complete.
 bool any_unfinished(const Study& study, const Cell& cell);
 
@@ -108,14 +114,13 @@ std::string numbered(const std::string& id, int number);
 /// The interval of an estimate, as charts take it.
 std::optional<ErrorBar> error_bar(const Estimate& estimate);
 
-/// `all` in pieces of at most `most`.
+/// `all` in as few pieces of at most `most` as possible, about equally long: 4 and 4 rather than 7 and 1.
 template <class T>
 std::vector<std::vector<T>> pieces(const std::vector<T>& all, std::size_t most) {
-  std::vector<std::vector<T>> out;
-  for (const T& one : all) {
-    if (out.empty() || out.back().size() == most) out.emplace_back();
-    out.back().push_back(one);
-  }
+  const std::size_t number = (all.size() + most - 1) / most;
+  std::vector<std::vector<T>> out(number);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out[i * number / all.size()].push_back(all[i]);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "postproc/draw/HeatMap.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 
 namespace multicard::post {
@@ -121,13 +122,14 @@ struct Grid {
     if (!most || cell->rate.value > most->rate.value) most = cell;
     if (!least || cell->rate.value < least->rate.value) least = cell;
   }
-  HeatCell shown(const Cell* cell) const {
+  HeatCell shown(const Study& study, const Cell* cell) const {
     if (!cell) return {};
-    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0};
+    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0, unfinished_text(study, *cell)};
     // Shades are linear in the logarithm of the rate: 1 at the highest, 0.05 at the lowest or at kLeastRange below it.
     const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
     return {HeatCellKind::value, 1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
-            significant(cell->rate.value, 3), cell->rate.value};
+            significant(cell->rate.value, 3), cell->rate.value,
+            fmt::format("{} {}; {}", with_interval(cell->rate), study.rate_unit(), origin_of(study, *cell))};
   }
 };
 
@@ -183,7 +185,7 @@ void add_map(const Study& study, const Map& cells, const Direction& across, cons
   for (const auto& row : grid.places) {
     map.cells.emplace_back();
     for (const Cell* cell : row)
-      map.cells.back().push_back(grid.shown(cell));
+      map.cells.back().push_back(grid.shown(study, cell));
   }
   for (const std::string& value : across.values)
     map.columns.push_back(study.keys.label(across.key, value));

@@ -41,7 +41,7 @@ std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std
 std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   std::vector<Point> points;
   for (const auto& [step, value] : running_median(metric, window))
-    points.push_back({step, value, std::nullopt});
+    points.push_back({step, value, std::nullopt, {}});
   return points;
 }
 
@@ -53,9 +53,11 @@ LineChart curves(const Study& study, const std::vector<const Cell*>& cells, cons
   const bool one =
       std::ranges::all_of(cells, [&](const Cell* cell) { return cell->configuration == cells.front()->configuration; });
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const MetricSeries& values = *representative(study, *cells[i]).metric(metric);
-    const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
-    chart.series.push_back({bar_label(study, *cells[i], cells), style, smoothed(values, window), {}});
+    const RunReport& run = representative(study, *cells[i]);
+    // The colour is the configuration's; its numbers of ranks differ in marker and dash.
+    const LineStyle style(style_of(study, cells[i]->configuration), one ? i : 0);
+    chart.series.push_back(
+        {bar_label(study, *cells[i], cells), style, smoothed(*run.metric(metric), window), {}, "run " + run.name});
   }
   return chart;
 }
@@ -190,7 +192,7 @@ std::vector<Point> skips_of(const RunReport& run) {
   std::vector<Point> out;
   for (std::size_t i = 0; skipped && i < std::min(skipped->values.size(), scale.values.size()); ++i)
     if (skipped->values[i] > 0)
-      out.push_back({static_cast<double>(skipped->steps[i]), std::log2(scale.values[i]), std::nullopt});
+      out.push_back({static_cast<double>(skipped->steps[i]), std::log2(scale.values[i]), std::nullopt, {}});
   return out;
 }
 

@@ -7,8 +7,10 @@
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Methods.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -23,12 +25,12 @@ struct MemoryKind {
 };
 
 /// In the order of the bars; the warm colours are what a smaller method saves.
-constexpr std::array<MemoryKind, 6> kKinds{{{"weights", &MemorySplit::weights, "#0072B2"},
-                                            {"reference copy", &MemorySplit::reference, "#56B4E9"},
-                                            {"adapters", &MemorySplit::adapters, "#009E73"},
-                                            {"gradients", &MemorySplit::gradients, "#E69F00"},
-                                            {"optimizer", &MemorySplit::optimizer, "#D55E00"},
-                                            {"activations and the rest", &MemorySplit::rest, "#999999"}}};
+constexpr std::array<MemoryKind, 6> kKinds{{{"weights", &MemorySplit::weights, "#8FA3CF"},
+                                            {"reference copy", &MemorySplit::reference, "#C3CFEA"},
+                                            {"adapters", &MemorySplit::adapters, "#93CFAE"},
+                                            {"gradients", &MemorySplit::gradients, "#E9C39B"},
+                                            {"optimizer", &MemorySplit::optimizer, "#DDA0A0"},
+                                            {"activations and the rest", &MemorySplit::rest, "#C6CACE"}}};
 
 /// A figure of what `of` is for every cell that has it.
 struct MethodBars {
@@ -93,6 +95,7 @@ Bar memory_bar(const Study& study, const MethodCell& cell) {
   for (const MemoryKind& kind : kKinds)
     bar.segments.push_back({(*cell.memory).*kind.bytes / 1e9, kind.colour, ""});
   bar.note = human_bytes(cell.memory->peak);
+  bar.hover = origin_of(study, *cell.cell);
   return bar;
 }
 
@@ -138,7 +141,13 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
     // One point for each method: the intervals are those of rates; peaks have none.
     const double peak = cell.memory->peak / 1e9;
     chart.series.push_back(
-        {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});
+        {cell.label,
+         style_of(study, cell.cell->configuration),
+         {{peak, cell.cell->rate.value, error_bar(cell.cell->rate),
+           fmt::format("{}: {} {}, {}; {}", cell.label, with_interval(cell.cell->rate), study.rate_unit(),
+                       human_bytes(cell.memory->peak), origin_of(study, *cell.cell))}},
+         {},
+         {}});
   }
   if (chart.series.size() < 2) return;
   const Finding title{fmt::format("Rate against memory: {}", text_of(objective))};

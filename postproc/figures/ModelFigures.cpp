@@ -29,9 +29,13 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   LineChart chart;
   chart.x_name = "ranks";
   chart.y_name = study.rate_unit();
-  Series measured{"measured", 0, {}, {}}, model{"model", 1, {}, {}};
+  const std::size_t colour = style_of(study, prediction.configuration);
+  Series measured{"measured", {colour, 0}, {}, {}, {}}, model{"model", {colour, 1}, {}, {}, "model"};
   for (const Cell* cell : study.cells_of(prediction.configuration))
-    if (cell->counts()) measured.points.push_back({double(cell->ranks), cell->rate.value, error_bar(cell->rate)});
+    if (cell->counts())
+      measured.points.push_back({double(cell->ranks), cell->rate.value, error_bar(cell->rate),
+                                 fmt::format("{}: {} {}; {}", counted(cell->ranks, "rank"), with_interval(cell->rate),
+                                             study.rate_unit(), origin_of(study, *cell))});
   for (const PredictedRate& point : prediction.points) {
     model.points.push_back({double(point.ranks), point.rate.value, error_bar(point.rate)});
     chart.ticks.push_back(point.ranks);
@@ -44,11 +48,12 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
 /// that.
 Finding title_of(const Study& study, const ScalingPrediction& prediction) {
   const PredictedRate& last = prediction.points.back();
-  const std::string& name = study.configurations[prediction.configuration].full_label();
+  const std::string of = study.configurations.size() > 1
+                             ? study.configurations[prediction.configuration].full_label() + ": "
+                             : std::string();
   const std::string ranks = counted(last.ranks, "rank");
-  if (last.is_measured)
-    return {fmt::format("{}: nothing is predicted beyond {}", name, ranks), {{"ranks", last.ranks}}};
-  return {fmt::format("{}: {} {} predicted on {}", name, with_interval(last.rate, 3), study.rate_unit(), ranks),
+  if (last.is_measured) return {fmt::format("{}nothing is predicted beyond {}", of, ranks), {{"ranks", last.ranks}}};
+  return {fmt::format("{}{} {} predicted on {}", of, with_interval(last.rate, 3), study.rate_unit(), ranks),
           {{"ranks", last.ranks}, {"rate", last.rate}}};
 }
 
@@ -60,10 +65,8 @@ std::string caption_of(const ScalingPrediction& prediction) {
                         counted(*prediction.inefficient_from, "rank"))
           : fmt::format("Its efficiency stays above {} up to {}", kWorthwhileEfficiency, counted(last.ranks, "rank"));
   return fmt::format(
-      "A model of the step time, fitted to the measured runs, whose rates it gives with a mean error of {}. {}. "
-      "Intervals of the model are those of a next run; numbers of ranks beyond those shown are not predicted{}.",
-      percent(prediction.error), worthwhile,
-      prediction.is_on_one_node ? ", and all ranks are taken to be on one node" : "");
+      "A model of the step time; mean error {} on the measured runs. {}. Its intervals are those of a next run{}.",
+      percent(prediction.error), worthwhile, prediction.is_on_one_node ? ", with all ranks on one node" : "");
 }
 
 }  // namespace

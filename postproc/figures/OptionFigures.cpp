@@ -78,12 +78,8 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   for (const std::vector<OptionEffect>& effects : pieces(study.effects, kMostBars)) {
     DotChart chart;
-    std::size_t colour = 0;
-    for (std::size_t i = 0; i < effects.size(); ++i) {
-      // Values of one option share a colour.
-      if (i > 0 && effects[i].key != effects[i - 1].key) ++colour;
-      chart.dots.push_back(dot_of(effects[i], kColours[colour % kColours.size()]));
-    }
+    for (const OptionEffect& effect : effects)
+      chart.dots.push_back(dot_of(effect, kPlain));
     if (std::ranges::none_of(effects, [](const auto& effect) { return effect.ratio.known(); })) continue;
     const Finding title = title_of(effects);
     chart.subtitle =

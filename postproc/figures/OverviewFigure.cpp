@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/Text.hpp"
 #include "postproc/draw/HeatMap.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Ranking.hpp"
@@ -22,9 +24,11 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
     if (study.configurations[configuration].label != label) continue;
     const Cell* cell = study.cell(configuration, best.ranks);
     if (!cell) return {};
-    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0};
+    if (!cell->counts()) return {HeatCellKind::failed, 0, {}, 0, unfinished_text(study, *cell)};
     const double share = cell->rate.value / best.rate.value;
-    return {HeatCellKind::value, share, fmt::format("{:.2f}", share), share};
+    return {HeatCellKind::value, share, fmt::format("{:.2f}", share), share,
+            fmt::format("{} {} on {}; {}", with_interval(cell->rate), study.rate_unit(), counted(cell->ranks, "rank"),
+                        origin_of(study, *cell))};
   }
   return {};
 }

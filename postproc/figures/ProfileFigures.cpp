@@ -22,12 +22,12 @@ constexpr std::size_t kMostStepFigures = 2, kMostRanks = 16;
 struct CallColour {
   const char *name, *colour;
 };
-constexpr std::array<CallColour, 6> kCalls{{{"cudaLaunchKernel", "#0072B2"},
-                                            {"cudaMemcpyAsync", "#F0E442"},
-                                            {"cudaStreamSynchronize", "#D55E00"},
-                                            {"cudaEventSynchronize", "#E69F00"},
-                                            {"cudaEventDestroy", "#CC79A7"},
-                                            {"other calls", "#999999"}}};
+constexpr std::array<CallColour, 6> kCalls{{{"cudaLaunchKernel", "#A3B8D6"},
+                                            {"cudaMemcpyAsync", "#EADB92"},
+                                            {"cudaStreamSynchronize", "#E7A48C"},
+                                            {"cudaEventSynchronize", "#E5BF86"},
+                                            {"cudaEventDestroy", "#D6B1CB"},
+                                            {"other calls", "#C6CACE"}}};
 
 /// Nanoseconds of each of kCalls.
 std::array<std::int64_t, kCalls.size()> times_of_calls(const CellProfile& of) {
@@ -55,6 +55,7 @@ Bar call_bar(const Study& study, const CellProfile& of, const std::vector<const 
     bar.segments.push_back(
         {of.per_step(times[i]) / 1e6, kCalls[i].colour, fmt::format("{:.0f} %", 100 * share_of(of, times[i]))});
   bar.note = significant(of.per_step(of.total.api_ns) / 1e6, 3) + " ms";
+  bar.hover = origin_of(study, *of.cell);
   return bar;
 }
 

@@ -81,8 +81,9 @@ Figure rank_figure(const Study& study, const Cell& cell, const std::string& id) 
   const double typical = typical_own_time(run);
   for (const std::size_t rank : ranks) {
     const RankReport& report = run.rank_reports[rank];
-    chart.columns.push_back(
-        {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
+    chart.columns.push_back({std::to_string(rank), in_units_of(typical, report.own_box),
+                             report.straggler ? Mark::marked : Mark::none,
+                             fmt::format("run {}, {}", run.name, counted(run.num_measured, "measured step"))});
   }
   const Finding title = title_of(study, cell);
   const std::string some = ranks.size() < run.rank_reports.size()

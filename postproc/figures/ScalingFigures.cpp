@@ -8,6 +8,7 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/StudyFindings.hpp"
 
@@ -26,10 +27,12 @@ struct Lines {
     const Configuration& of = study.configurations[configuration];
     return same_work ? of.label : of.work_label;
   }
+  /// "ddp-ds: " of several lines, nothing of one: what was run stands above.
+  std::string prefix(const Study& study, std::size_t configuration) const {
+    return configurations.size() > 1 ? label(study, configuration) + ": " : std::string();
+  }
   std::size_t style(const Study& study, std::size_t configuration) const {
-    if (same_work) return style_of(study, configuration);
-    const auto found = std::ranges::find(configurations, configuration);
-    return static_cast<std::size_t>(found - configurations.begin());
+    return same_work ? style_of(study, configuration) : configuration;
   }
 };
 
@@ -46,18 +49,19 @@ std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
 
 /// One line over ranks; crosses where runs did not complete.
 Series series_of(const Study& study, const Lines& lines, std::size_t configuration, const Quantity& quantity) {
-  Series series{lines.label(study, configuration), lines.style(study, configuration), {}, {}};
+  Series series{lines.label(study, configuration), lines.style(study, configuration), {}, {}, {}};
   for (const Cell* cell : study.cells_of(configuration)) {
     const Estimate estimate = quantity(*cell);
     const bool complete = cell->status == CellStatus::complete && estimate.known();
     if (complete)
       series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate),
-                               fmt::format("{} on {}: {}, {}", series.label, counted(cell->ranks, "rank"),
-                                           with_interval(estimate), counted(cell->num_repeats(), "repeat"))});
+                               fmt::format("{} on {}: {}; {}", series.label, counted(cell->ranks, "rank"),
+                                           with_interval(estimate), origin_of(study, *cell))});
     // A stopped run was measured; a failed one has no value.
     if (any_unfinished(study, *cell))
       series.crosses.push_back(
-          {double(cell->ranks), complete || !estimate.known() ? kNone : estimate.value, std::nullopt});
+          {double(cell->ranks), complete || !estimate.known() ? kNone : estimate.value, std::nullopt,
+           fmt::format("{} on {}: {}", series.label, counted(cell->ranks, "rank"), unfinished_text(study, *cell))});
   }
   return series;
 }
@@ -106,13 +110,13 @@ void add(const Study& study, LineChart chart, const Finding& title, const Lines&
 void add_time(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
               std::vector<Figure>& figures) {
   LineChart chart = chart_of(study, lines, &Cell::time_per_thousand);
-  const std::string name = lines.label(study, best.configuration);
   const Cell& base = *study.cell(best.configuration, *study.configuration(best).baseline_ranks);
   // Ideal scaling: T(R) = T(R0) R0 / R.
   const double of_one = base.time_per_thousand().value * base.ranks;
   const Finding title{
-      fmt::format("{}: {} s for 1,000 {} on {}, {} s on {}", name, significant(best.time_per_thousand().value, 3),
-                  study.unit, counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks),
+      lines.prefix(study, best.configuration) +
+          fmt::format("{} s for 1,000 {} on {}, {} s on {}", significant(best.time_per_thousand().value, 3), study.unit,
+                      counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks),
       {{"thousand", 1000},
        {"s_per_thousand", best.time_per_thousand().value},
        {"ranks", best.ranks},
@@ -122,29 +126,34 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
   chart.ideal = [of_one](double ranks) { return of_one / ranks; };
+  const std::string of = lines.configurations.size() > 1 ? " of " + lines.label(study, best.configuration) : "";
   const std::string caption =
-      fmt::format("Both axes are logarithmic. Ideal: the time of {} on {} over the number of ranks.", name,
-                  counted(base.ranks, "rank"));
+      fmt::format("Ideal: the time{} on {} over the number of ranks.", of, counted(base.ranks, "rank"));
   add(study, chart, title, lines, "time" + suffix, caption, figures);
 }
 
+/// `text` after the name of a line ("dp: "); alone it begins a sentence.
+std::string after(const std::string& name, const std::string& text) {
+  return name.empty() ? capitalised(text) : name + text;
+}
+
 /// What more ranks gain, as far as the interval says it.
-Finding speedup_title(const Study& study, const Cell& best, const std::string& name) {
+Finding speedup_title(const Study& study, const Cell& best, const std::string& of) {
   const int base = *study.configuration(best).baseline_ranks;
   const Estimate growth = growth_of(study, best);
   Finding title{{}, {{"ranks", best.ranks}, {"baseline_ranks", base}}};
   const std::string ranks = counted(best.ranks, "rank");
   if (!growth.interval) {
-    title.text = fmt::format("{}: too few values for a speedup on {}", name, ranks);
+    title.text = after(of, fmt::format("too few values for a speedup on {}", ranks));
     return title;
   }
   title.evidence.add({"ratio", growth});
   const std::string range = range_text(growth, 3);
   if (shows_no_difference(growth))
-    title.text = fmt::format("{}: no measurable speedup on {} over {} ({})", name, ranks, base, times_text(growth));
+    title.text = after(of, fmt::format("no measurable speedup on {} over {} ({})", ranks, base, times_text(growth)));
   else
-    title.text = fmt::format("{} is {} times as fast on {} as on {} ({})", name, alike(growth.value, growth.value, 3),
-                             ranks, base, range);
+    title.text = after(of, fmt::format("{} times as fast on {} as on {} ({})", alike(growth.value, growth.value, 3),
+                                       ranks, base, range));
   return title;
 }
 
@@ -159,18 +168,17 @@ void add_speedup(const Study& study, const Lines& lines, const Cell& best, const
     if (const Cell* cell = largest(study, index); cell && cell->speedup.known() && cell != &best)
       parts.push_back(
           fmt::format("{}: {} on {}", lines.label(study, index), with_interval(cell->speedup, 3), cell->ranks));
-  add(study, chart, speedup_title(study, best, lines.label(study, best.configuration)), lines, "speedup" + suffix,
-      "Rate over that on the fewest ranks; both axes are logarithmic." +
-          (parts.empty() ? std::string() : fmt::format(" {}.", join(parts, "; "))),
+  add(study, chart, speedup_title(study, best, lines.prefix(study, best.configuration)), lines, "speedup" + suffix,
+      "Rate over that on the fewest ranks." + (parts.empty() ? std::string() : fmt::format(" {}.", join(parts, "; "))),
       figures);
 }
 
-Finding efficiency_title(const Cell& cell, const std::string& name) {
+Finding efficiency_title(const Cell& cell, const std::string& of) {
   const std::string ranks = counted(cell.ranks, "rank");
   if (!cell.efficiency.interval || is_too_wide(cell.efficiency))
-    return {fmt::format("{}: too few values for an efficiency on {}", name, ranks), {{"ranks", cell.ranks}}};
-  return {fmt::format("{} keeps {} efficiency on {} ({})", name, alike(cell.efficiency.value, cell.efficiency.value, 2),
-                      ranks, range_text(cell.efficiency, 2)),
+    return {after(of, fmt::format("too few values for an efficiency on {}", ranks)), {{"ranks", cell.ranks}}};
+  return {after(of, fmt::format("efficiency {} on {} ({})", alike(cell.efficiency.value, cell.efficiency.value, 2),
+                                ranks, range_text(cell.efficiency, 2))),
           {{"ranks", cell.ranks}, {"efficiency", cell.efficiency}}};
 }
 
@@ -183,11 +191,10 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
     if (const Cell* cell = largest(study, index);
         cell && cell->ranks == best.ranks && cell->efficiency.value > most->efficiency.value)
       most = cell;
-  const Finding title = efficiency_title(*most, lines.label(study, most->configuration));
+  const Finding title = efficiency_title(*most, lines.prefix(study, most->configuration));
   chart.y_name = "efficiency = speedup / ranks";
   chart.ideal = [](double) { return 1.0; };
-  add(study, chart, title, lines, "efficiency" + suffix, "Speedup over the factor by which the ranks grew; 1 is ideal.",
-      figures);
+  add(study, chart, title, lines, "efficiency" + suffix, {}, figures);
 }
 
 /// One figure for each kind of work; where each kind was done with the same options only, one of all kinds.

@@ -10,6 +10,7 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/StudyFindings.hpp"
@@ -37,18 +38,14 @@ std::vector<const Cell*> cells_of(const std::vector<Line>& panel) {
   return cells;
 }
 
-/// The configurations' colours where one option was varied and they distinguish the lines, else the lines' own.
-std::vector<std::size_t> styles_of(const Study& study, const std::vector<Line>& panel) {
-  std::vector<std::size_t> styles;
-  std::set<std::size_t> different;
+/// The configurations' colours; lines of one colour, on other numbers of ranks, differ in marker and dash.
+std::vector<LineStyle> styles_of(const Study& study, const std::vector<Line>& panel) {
+  std::vector<LineStyle> styles;
   for (const Line& line : panel) {
-    styles.push_back(style_of(study, line.points.front().second->configuration) % kColours.size());
-    different.insert(styles.back());
+    const std::size_t colour = style_of(study, line.points.front().second->configuration);
+    const auto alike = std::ranges::count(styles, colour, &LineStyle::colour);
+    styles.emplace_back(colour, static_cast<std::size_t>(alike));
   }
-  const auto num_options = std::ranges::count_if(study.axes, [](const Axis& axis) { return !axis.is_work; });
-  if (different.size() < styles.size() || num_options != 1)
-    for (std::size_t i = 0; i < styles.size(); ++i)
-      styles[i] = i;
   return styles;
 }
 
@@ -83,17 +80,19 @@ LineChart chart_of(const SizeFigure& figure, const std::function<Estimate(const 
   LineChart chart;
   chart.horizontal = Horizontal::linear_values;
   chart.x_name = axis_name(figure.study, figure.key);
-  const std::vector<std::size_t> styles = styles_of(figure.study, figure.panel);
+  const std::vector<LineStyle> styles = styles_of(figure.study, figure.panel);
   std::set<double> ticks;
   for (std::size_t i = 0; i < figure.panel.size(); ++i) {
-    Series series{figure.label(figure.panel[i]), styles[i], {}, {}};
+    Series series{figure.label(figure.panel[i]), styles[i], {}, {}, {}};
     for (const auto& [x, cell] : figure.panel[i].points) {
       ticks.insert(x);
       const Estimate value = quantity(*cell);
+      const std::string name = fmt::format("{}, {}: ", series.label, at(figure, x));
       if (cell->counts() && value.known())
-        series.points.push_back({x, value.value, error_bar(value)});
+        series.points.push_back({x, value.value, error_bar(value),
+                                 fmt::format("{}{}; {}", name, with_interval(value), origin_of(figure.study, *cell))});
       else if (cell->status != CellStatus::complete)
-        series.crosses.push_back({x, kNone, std::nullopt});
+        series.crosses.push_back({x, kNone, std::nullopt, name + unfinished_text(figure.study, *cell)});
     }
     chart.series.push_back(std::move(series));
   }

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
@@ -56,7 +55,7 @@ std::string full_bar_label(const Study& study, const Cell& cell, const std::vect
 enum class StepScale { percent, milliseconds };
 
 /// The phases of a step, labelled with their shares.
-Bar step_bar(const Cell& cell, const std::string& label, StepScale scale) {
+Bar step_bar(const Study& study, const Cell& cell, const std::string& label, StepScale scale) {
   if (cell.measured.empty()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
@@ -67,6 +66,7 @@ Bar step_bar(const Cell& cell, const std::string& label, StepScale scale) {
                                          fmt::format("{:.0f}{}", share, is_percent ? "" : " %")));
   }
   bar.note = significant(1000 * cell.mean_step, 3) + " ms";
+  bar.hover = origin_of(study, cell);
   if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
   return bar;
 }
@@ -101,7 +101,7 @@ std::string share_sentence(const Study& study, const std::vector<const Cell*>& c
   const Cell& least = *extremes(cells).first;
   return fmt::format(
       "{} spends {} computing, {} waiting for collectives, {} waiting for data, {} copying it and {} on "
-      "the rest. In the bars: % of the step. At right: step time.",
+      "the rest. In the bars: % of the step. At right: its mean time.",
       name_of(study, least), percent(least.computing_share()), percent(least.exposed_share),
       percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
 }
@@ -138,7 +138,8 @@ Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, c
   if (std::isnan(bytes)) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
-  bar.segments = {{bytes / 1e9, kColours[style_of(study, cell.configuration) % kColours.size()], ""}};
+  bar.segments = {{bytes / 1e9, colour_of(study, cell), ""}};
+  bar.hover = origin_of(study, cell);
   bar.note = human_bytes(bytes);
   return bar;
 }
@@ -152,7 +153,7 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures) {
     if (none_measured(cells)) continue;
     BarChart chart;
     for (const Cell* cell : cells)
-      chart.bars.push_back(step_bar(*cell, full_bar_label(study, *cell, cells), StepScale::percent));
+      chart.bars.push_back(step_bar(study, *cell, full_bar_label(study, *cell, cells), StepScale::percent));
     chart.legend = phase_legend();
     const Finding title = share_title(study, cells);
     chart.subtitle =
@@ -173,14 +174,14 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       if (none_measured(cells)) continue;
       BarChart chart;
       for (const Cell* cell : cells)
-        chart.bars.push_back(step_bar(*cell, bar_label(study, *cell, cells), StepScale::milliseconds));
+        chart.bars.push_back(step_bar(study, *cell, bar_label(study, *cell, cells), StepScale::milliseconds));
       chart.legend = phase_legend();
       const Finding title = phase_title(study, cells);
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms per step";
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, title, chart,
-                                  "In the bars: % of the step. At right: its time.", "Times of a step"));
+                                  "In the bars: % of the step. At right: its mean time.", "Times of a step"));
     }
 }
 
@@ -199,11 +200,10 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
     const Finding title{fmt::format("A rank needs up to {} of {} memory", human_bytes(most),
                                     counter == "device_peak_bytes" ? "device" : "host"),
                         {{"bytes", most}}};
-    chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",
+    chart.subtitle = fmt::format("{}{}. The largest peak over ranks and repeats",
                                  common_settings(study, configurations_of(cells)), on_ranks(cells));
     chart.x_name = "GB";
-    figures.push_back(figure_of(numbered("memory", number++), Section::memory, title, chart,
-                                "The largest peak over ranks and repeats."));
+    figures.push_back(figure_of(numbered("memory", number++), Section::memory, title, chart, {}));
   }
 }
 

@@ -54,9 +54,9 @@ std::string table(const HtmlTable& table, Caption caption) {
     out += fmt::format("<th{}><button type=\"button\">{}</button></th>",
                        is_numeric(table, column) ? " class=\"n\"" : "", escaped(table.head[column]));
   out += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
-    out += "<tr>";
-    for (const HtmlCell& cell : row)
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    out += table.faint_rows.contains(row) ? "<tr class=\"faint\">" : "<tr>";
+    for (const HtmlCell& cell : table.rows[row])
       out += html_of(cell);
     out += "</tr>\n";
   }
@@ -96,8 +96,9 @@ std::string transcript(const std::string& prompt, const std::vector<std::pair<st
   return fmt::format("<div class=\"transcript\">\n<p>{}</p>\n{}</div>\n", escaped(prompt), name_value_table(answers));
 }
 
-std::string folded(const std::string& summary, const std::string& html) {
-  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), html);
+std::string folded(const std::string& summary, const std::string& html, Printed printed) {
+  return fmt::format("<details{}><summary>{}</summary>\n{}</details>\n",
+                     printed == Printed::open ? " class=\"printed\"" : "", escaped(summary), html);
 }
 
 std::string preformatted(const std::string& text) {

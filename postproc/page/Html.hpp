@@ -1,6 +1,8 @@
 #pragma once
 /// \file Pieces of HTML. Every text given is escaped here, never by the caller.
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct HtmlTable {
   std::string caption;
   std::vector<std::string> head;
   std::vector<std::vector<HtmlCell>> rows;
+  std::set<std::size_t> faint_rows = {};  ///< numbers of those that matter less
 };
 
 /// Whether a table's caption stands above it, or is its name for screen readers alone.
@@ -47,8 +50,11 @@ std::string name_value_table(const std::vector<std::pair<std::string, std::strin
 /// A prompt, and below it names and answers, with their line breaks.
 std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers);
 
+/// Whether a page opens a folded part when it is printed.
+enum class Printed { open, closed };
+
 /// A collapsed section.
-std::string folded(const std::string& summary, const std::string& html);
+std::string folded(const std::string& summary, const std::string& html, Printed printed = Printed::closed);
 
 /// <pre> of the text.
 std::string preformatted(const std::string& text);

@@ -26,12 +26,9 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
   std::vector<PagePart> parts{{"answer", "The answer", answer_html(collection, figures)}};
   if (!collection.studies.empty()) {
     parts.push_back({"setup", "What was run", setup_html(collection)});
-    if (const std::string advice = advice_html(collection); !advice.empty())
-      parts.push_back({"advice", "What to use", advice});
-    if (const std::string findings = findings_html(collection); !findings.empty())
-      parts.push_back({"findings", "What slows runs down", findings});
-    if (const std::string changes = before_after_html(collection); !changes.empty())
-      parts.push_back({"before-after", "Before and after", changes});
+    parts.push_back({"advice", "What to use", advice_html(collection)});
+    parts.push_back({"findings", "What slows runs down", findings_html(collection)});
+    parts.push_back({"before-after", "Before and after", before_after_html(collection)});
     for (std::size_t i = 0; i < collection.studies.size(); ++i) {
       const Study& study = collection.studies[i];
       parts.push_back({study.id.empty() ? "study" : study.id, study.id.empty() ? "The study" : study.title(),
@@ -39,8 +36,7 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
     }
     if (!collection.counted.empty()) parts.push_back({"counted", kCountedHeading, counted_html(collection.counted)});
     parts.push_back({"step", "Where a step’s time goes", step_html(collection, figures)});
-    if (const std::string profiles = profiles_html(collection); !profiles.empty())
-      parts.push_back({"profile", "Profile", profiles});
+    parts.push_back({"profile", "Profile", profiles_html(collection)});
     parts.push_back({"memory", "Memory", memory_html(collection, figures)});
     parts.push_back({"ranks", "Ranks", ranks_html(collection, figures)});
   }
@@ -48,6 +44,7 @@ std::vector<PagePart> parts_of(const Collection& collection, const PageFigures& 
     parts.push_back({"evaluation", "Evaluation", evaluations_html(collection, figures)});
   if (!collection.studies.empty()) parts.push_back({"runs", "Every run", runs_html(collection)});
   parts.push_back({"provenance", "Provenance", provenance_html(collection)});
+  std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
   return parts;
 }
 

@@ -7,6 +7,7 @@
 #include "base/Text.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
+#include "postproc/page/PageTables.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
@@ -53,16 +54,21 @@ Finding title_of(const Study& study) {
 }
 
 /// Kinds of figures that show an answer at a glance, the ones that show most of it first.
-constexpr std::array<std::string_view, 12> kKeyFigures{"allocation", "methods-memory", "data_sets",  "overview",
+constexpr std::array<std::string_view, 12> kKeyFigures{"allocation", "methods-limits", "data_sets",  "overview",
                                                        "speedup",    "options",        "heat",       "comparison",
                                                        "calls",      "eval",           "train_loss", "phases"};
 
 /// All answers of a study but the first where that is the title.
 std::string answers_of(const Study& study, bool first_is_title) {
-  std::vector<std::string> texts = texts_of(study.answers);
-  if (first_is_title) texts.erase(texts.begin());
-  if (texts.empty()) return {};
-  return study.kind == StudyKind::one_work ? paragraph(join(texts, " ")) : list(texts);
+  Findings answers = study.answers;
+  if (first_is_title) answers.erase(answers.begin());
+  // A table says what these sentences are for on the terminal.
+  if (study.kind == StudyKind::methods)
+    std::erase_if(answers, [](const Finding& finding) { return finding.id.starts_with("methods-"); });
+  const std::vector<std::string> texts = texts_of(answers);
+  std::string limits = study.kind == StudyKind::methods ? method_limits_html(study) : std::string();
+  if (texts.empty()) return limits;
+  return limits + (study.kind == StudyKind::works ? list(texts) : paragraph(join(texts, " ")));
 }
 
 }  // namespace
@@ -106,13 +112,11 @@ const Figure* key_figure(const Collection& collection, const PageFigures& figure
 }
 
 std::string answer_html(const Collection& collection, const PageFigures& figures) {
-  const bool is_share = !share_of(collection).empty();
-  std::string out = "<div class=\"figures\">\n";
-  if (const Figure* key = key_figure(collection, figures)) out += figure_html(*key, {}, key->subtitle);
-  out += "<div class=\"answer\">\n";
+  std::string out;
   if (collection.sources.size() > 1)
     for (const Source& source : collection.sources)
       if (const Finding share = share_finding(source.allocation); !share.empty()) out += paragraph(share.text);
+  const bool is_share = !share_of(collection).empty();
   const std::size_t largest =
       is_share || collection.studies.empty() ? collection.studies.size() : largest_study(collection);
   out += each_study(collection, [&](std::size_t i) { return answers_of(collection.studies[i], i == largest); });
@@ -120,7 +124,13 @@ std::string answer_html(const Collection& collection, const PageFigures& figures
   for (std::size_t i = is_title ? 1 : 0; i < collection.evaluated.size(); ++i)
     out += paragraph(fmt::format("{}: {}", evaluation_name(collection.evaluated[i]),
                                  score_sentence(*collection.evaluated[i].evaluation)));
-  return out + "</div>\n</div>\n";
+  const Figure* const key = key_figure(collection, figures);
+  const std::string figure = key ? figure_html(*key, {}, key->subtitle) : std::string();
+  if (figure.empty() && out.empty()) return {};  // the title is all of it
+  const bool has_methods =
+      std::ranges::any_of(collection.studies, [](const Study& study) { return study.kind == StudyKind::methods; });
+  return fmt::format("<div class=\"figures\">\n{}<div class=\"answer{}\">\n{}</div>\n</div>\n", figure,
+                     has_methods ? " wide" : "", out);
 }
 
 }  // namespace multicard::post

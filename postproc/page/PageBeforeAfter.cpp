@@ -4,6 +4,7 @@
 
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Labels.hpp"
 
@@ -20,7 +21,7 @@ Estimate share_of(double share, double questions) {
 }
 
 std::string interval_text(const Estimate& share) {
-  return fmt::format("{:.1f} to {:.1f} %", 100 * share.interval->low, 100 * share.interval->high);
+  return fmt::format("{} to {}", percent(share.interval->low), percent(share.interval->high));
 }
 
 /// The intervals and whether they overlap; empty without two scores.

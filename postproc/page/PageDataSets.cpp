@@ -47,7 +47,7 @@ std::string data_sets_html(const Study& study) {
   return subheading("Data sets") + list(texts_of(data_set_findings(study))) +
          table(html_table("data_sets",
                           "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of "
-                          "the rank with most over the mean rank's. Click a column header to sort.",
+                          "the rank with most over the mean rank's.",
                           data_set_columns(study), cells));
 }
 

@@ -10,7 +10,7 @@ HtmlTable classes_table(const EvaluationReport& report) {
   return html_table(
       "classes",
       "Each class: precision is the share of what was taken for it that was right, recall the share of it that "
-      "was found, with its 95 % interval. Click a column header to sort.",
+      "was found, with its 95 % interval.",
       class_columns(), report.classes);
 }
 

@@ -1,16 +1,47 @@
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/StudyColumns.hpp"
+#include "postproc/reduce/NumberText.hpp"
 
 namespace multicard::post {
+
+std::string method_limits_html(const Study& study) {
+  const std::vector<MethodCell> cells = method_cells(study);
+  const std::vector<MethodLimit> limits = method_limits(study, cells);
+  if (limits.empty()) return {};
+  const auto of = [](auto MethodCell::*member) {
+    return [member](const MethodLimit& limit) { return limit.cell->*member; };
+  };
+  const auto score = [](const MethodLimit& limit) {
+    const bool is_preference = limit.cell->objective == Objective::preference;
+    return HtmlCell(with_interval(is_preference ? limit.cell->preference_accuracy : limit.cell->held_out_loss, 3) +
+                        (limit.learns_best ? " (best)" : ""),
+                    is_preference ? limit.cell->preference_accuracy.value : limit.cell->held_out_loss.value);
+  };
+  const Columns<MethodLimit> columns{
+      {"method", of(&MethodCell::label)},
+      {"learns", [](const MethodLimit& limit) { return text_of(limit.cell->objective); }},
+      {"peak memory", [](const MethodLimit& limit) { return limit.cell->memory->peak; }, Format::bytes},
+      {study.rate_unit(), [](const MethodLimit& limit) { return limit.cell->cell->rate; }},
+      {"loss, or preference accuracy", score}};
+  HtmlTable out =
+      html_table("methods-limits",
+                 fmt::format("By peak memory, on {}. Faint: another one needs no more memory and is measurably faster.",
+                             counted(limits.front().cell->cell->ranks, "rank")),
+                 columns, limits);
+  for (std::size_t i = 0; i < limits.size(); ++i)
+    if (limits[i].is_dominated) out.faint_rows.insert(i);
+  return table(out);
+}
 
 std::string methods_html(const Study& study) {
   if (!compares_methods(study)) return {};
   std::vector<MethodCell> cells = method_cells(study);
   const HtmlTable methods =
-      html_table("methods",
-                 "Tuning methods: time, traffic a step and rank, and what was reached on the held-out set. Click a "
-                 "column header to sort.",
+      html_table("methods", "Tuning methods: time, traffic a step and rank, and what was reached on the held-out set.",
                  method_columns(study), cells);
   std::erase_if(cells, [](const MethodCell& cell) { return !cell.memory; });
   const HtmlTable memory = html_table(

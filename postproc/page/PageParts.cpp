@@ -13,6 +13,7 @@
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Evaluation.hpp"
+#include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 #include "postproc/study/StudyFindings.hpp"
@@ -24,11 +25,27 @@ namespace {
 /// Longer tables are folded, or cut to their most frequent rows.
 constexpr std::size_t kMostConfused = 20, kMostCellsUnfolded = 18, kMostClassesUnfolded = 40;
 
+/// "mobilenet_v2, fp32" of "strong scaling: mobilenet_v2, fp32. 3 repeats": the settings that a subtitle begins with.
+std::string settings_in(const std::string& subtitle) {
+  const std::string kind = " scaling: ";
+  const std::size_t from = subtitle.find(kind), start = from == std::string::npos ? 0 : from + kind.size();
+  const std::size_t end = subtitle.find(". ", start);
+  return end == std::string::npos ? std::string() : subtitle.substr(start, end - start);
+}
+
+/// A subtitle without the settings that were said above.
+std::string without_said(const std::string& subtitle, const std::string& said) {
+  if (said.empty() || !subtitle.starts_with(said)) return subtitle;
+  std::string rest = subtitle.substr(said.size());
+  if (!rest.starts_with(", ") && !rest.starts_with(". ")) return subtitle;
+  return capitalised(rest.substr(2));
+}
+
 /// The figures of a section but `key`, which stands above; with `Topics::named`, each topic's heading before its first.
 enum class Topics { named, unnamed };
 std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Section section, Topics topics,
                        const std::function<std::string(const std::string&)>& after_topic = {}) {
-  std::string out, topic, of_topic, subtitle = key ? key->subtitle : std::string();
+  std::string out, topic, of_topic, subtitle = key ? key->subtitle : std::string(), said = settings_in(subtitle);
   const auto finish = [&] {
     if (!of_topic.empty()) out += fmt::format("<div class=\"figures\">\n{}</div>\n", of_topic);
     of_topic.clear();
@@ -42,8 +59,10 @@ std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Se
       if (topics == Topics::named && !topic.empty()) out += subheading(topic);
     }
     // What figures in a row have in common is said once.
-    of_topic += figure_html(figure, figure.title, figure.subtitle == subtitle ? std::string() : figure.subtitle);
+    of_topic += figure_html(figure, figure.title,
+                            figure.subtitle == subtitle ? std::string() : without_said(figure.subtitle, said));
     subtitle = figure.subtitle;
+    if (const std::string settings = settings_in(subtitle); !settings.empty() && said.empty()) said = settings;
   }
   finish();
   return out;
@@ -60,19 +79,25 @@ std::string list_of(const Findings& findings) {
   return findings.empty() ? std::string() : list(texts_of(findings));
 }
 
-std::string cells_html(const Study& study) {
-  std::string out = table(cells_table(study));
-  if (const std::string note = interval_note(study); !note.empty())
-    out += fmt::format("<p class=\"note\">Rates, speedups and efficiencies: {}.</p>\n", escaped(note));
-  return out;
+/// Figures, and tables of what they show folded; where there are no figures the tables.
+std::string with_tables(const std::string& figures, const std::string& summary, const std::string& tables) {
+  return figures.empty() ? tables : figures + folded(summary, tables);
 }
 
 /// Of each configuration on most ranks, where stragglers matter most.
 std::string ranks_of(const Study& study, const std::vector<Figure>& figures, const Figure* key) {
-  std::vector<std::string> lines;
+  std::vector<const Cell*> cells;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_finding(study, *cell).text);
-  return list(lines) + figures_of(figures, key, Section::ranks, Topics::unnamed);
+    if (const Cell* cell = largest(study, i); cell && cell->ranks > 1) cells.push_back(cell);
+  if (cells.empty()) return {};
+  const std::string boxes =
+      figures_of(figures, key, Section::ranks, Topics::unnamed) +
+      "<p class=\"note\">Own work: a step without waiting for collectives. A straggler takes more than 5 % longer than "
+      "the others, with a 95 % interval above 1.</p>\n";
+  const std::string out =
+      cells.size() == 1 ? paragraph(ranks_finding(study, *cells.front()).text) : table(ranks_table(study, cells));
+  const bool any_slow = std::ranges::any_of(cells, [](const Cell* cell) { return !stragglers_of(*cell).empty(); });
+  return out + (any_slow ? boxes : folded("Own work of each rank", boxes));
 }
 
 std::string pairs_text(const std::map<std::string, std::string>& pairs) {
@@ -87,7 +112,9 @@ std::string first_deck(const Collection& collection, const std::string& path) {
   for (const Study& study : collection.studies)
     for (const RunReport& run : study.runs)
       if (study.sources[run.source].path == path && !run.deck.empty())
-        return folded("Resolved deck of run " + run.name, preformatted(run.deck));
+        return folded(fmt::format("Resolved deck of run {}{}", run.name,
+                                  study.runs.size() > 1 ? "; those of the others are in the results file" : ""),
+                      preformatted(run.deck));
   for (const RunReport& run : collection.evaluated)
     if (collection.sources[run.source].path == path && !run.deck.empty())
       return folded("Resolved deck of the evaluation", preformatted(run.deck));
@@ -141,7 +168,7 @@ std::string profiles_html(const Collection& collection) {
 }
 
 std::string study_html(const Study& study, const std::vector<Figure>& figures, const Figure* key) {
-  const std::string cells = cells_html(study);
+  const std::string cells = table(cells_table(study));
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
   out += data_sets_html(study) + methods_html(study) + allocation_html(study);
@@ -166,27 +193,29 @@ std::string step_html(const Collection& collection, const PageFigures& figures) 
   const Figure* const key = key_figure(collection, figures);
   return each_study(collection, [&](std::size_t i) {
     const Study& study = collection.studies[i];
-    return table(phases_table(study)) + figures_of(figures.of_studies[i], key, Section::phases, Topics::unnamed) +
-           folded("Collectives, copies, files and resources",
-                  communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study));
+    if (std::ranges::all_of(study.cells, [](const Cell& cell) { return cell.measured.empty(); })) return std::string();
+    const std::string details =
+        communication_html(study) + transfers_html(study) + input_files_html(study) + resources_html(study);
+    return with_tables(figures_of(figures.of_studies[i], key, Section::phases, Topics::unnamed),
+                       "Milliseconds of each phase", table(phases_table(study))) +
+           (details.empty() ? details : folded("Collectives, copies, files and resources", details));
   });
 }
 
 std::string memory_html(const Collection& collection, const PageFigures& figures) {
   return each_study(collection, [&](std::size_t i) {
-    return memory_html(collection.studies[i]) +
-           figures_of(figures.of_studies[i], key_figure(collection, figures), Section::memory, Topics::unnamed);
+    const std::string counters = memory_html(collection.studies[i]);
+    return counters.empty() ? counters
+                            : with_tables(figures_of(figures.of_studies[i], key_figure(collection, figures),
+                                                     Section::memory, Topics::unnamed),
+                                          "All counters of memory", counters);
   });
 }
 
 std::string ranks_html(const Collection& collection, const PageFigures& figures) {
-  return each_study(collection,
-                    [&](std::size_t i) {
-                      return ranks_of(collection.studies[i], figures.of_studies[i], key_figure(collection, figures));
-                    }) +
-         "<p class=\"note\">Own work: a step without waiting for collectives. A straggler takes more than 5 % longer "
-         "than "
-         "the others, with a 95 % interval above 1.</p>\n";
+  return each_study(collection, [&](std::size_t i) {
+    return ranks_of(collection.studies[i], figures.of_studies[i], key_figure(collection, figures));
+  });
 }
 
 std::string evaluations_html(const Collection& collection, const PageFigures& figures) {
@@ -195,7 +224,8 @@ std::string evaluations_html(const Collection& collection, const PageFigures& fi
     const RunReport& run = collection.evaluated[i];
     const EvaluationReport& report = *run.evaluation;
     if (collection.evaluated.size() > 1) out += subheading(evaluation_name(run));
-    if (!report.language) out += paragraph(score_sentence(report));
+    const bool is_title = collection.studies.empty() && i == 0;
+    if (!report.language && !is_title) out += paragraph(score_sentence(report));
     out += name_value_table(evaluation_facts(run));
     if (report.language) continue;
     const std::string classes = table(classes_table(report));
@@ -210,20 +240,16 @@ std::string evaluations_html(const Collection& collection, const PageFigures& fi
 }
 
 std::string runs_html(const Collection& collection) {
-  const std::string links = join({download("runs.csv", "runs.csv", "text/csv", runs_csv(collection)),
-                                  download("cells.csv", "cells.csv", "text/csv", cells_csv(collection)),
-                                  download("options.csv", "options.csv", "text/csv", options_csv(collection))},
-                                 ", ");
-  return fmt::format("<p class=\"screen\">{}: one line a run, a configuration, an option, with every number.</p>\n",
-                     links) +
-         each_study(collection, [&](std::size_t i) { return table(runs_table(collection.studies[i])); });
+  std::vector<std::string> links{download("runs.csv", "runs.csv", "text/csv", runs_csv(collection)),
+                                 download("cells.csv", "cells.csv", "text/csv", cells_csv(collection))};
+  if (std::ranges::any_of(collection.studies, [](const Study& study) { return !study.effects.empty(); }))
+    links.push_back(download("options.csv", "options.csv", "text/csv", options_csv(collection)));
+  return fmt::format("<p class=\"screen\">Every number: {}.</p>\n", join(links, ", ")) +
+         each_study(collection, [&](std::size_t i) { return table(runs_table(collection.studies[i]), Caption::name); });
 }
 
 std::string provenance_html(const Collection& collection) {
   std::string out;
-  std::size_t num_runs = 0;
-  for (const Study& study : collection.studies)
-    num_runs += study.runs.size();
   for (const Source& source : collection.sources) {
     std::vector<std::pair<std::string, std::string>> rows{{"file", source.path}};
     rows.insert(rows.end(), source.attributes.begin(), source.attributes.end());
@@ -232,10 +258,6 @@ std::string provenance_html(const Collection& collection) {
     if (!source.environment.empty()) out += folded("Environment", preformatted(pairs_text(source.environment)));
     out += first_deck(collection, source.path);
   }
-  if (num_runs > 1)
-    out +=
-        "<p class=\"note\">The decks of the other runs differ by the settings in the table of runs; each is in "
-        "the results file.</p>\n";
   return out;
 }
 

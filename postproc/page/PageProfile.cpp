@@ -20,7 +20,7 @@ HtmlCell ms_cell(double ns) {
 }
 
 HtmlCell percent_cell(double share) {
-  return {fmt::format("{:.1f} %", 100 * share), share};
+  return {percent(share), share};
 }
 
 std::vector<HtmlCell> first_cells(const Study& study, const CellProfile& of) {

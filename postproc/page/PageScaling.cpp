@@ -6,7 +6,7 @@
 namespace multicard::post {
 
 std::string scaling_html(const Study& study) {
-  if (study.predictions.empty()) return {};
+  if (study.predictions.size() < 2) return {};  // of one the figure says it
   using Model = ScalingPrediction;
   const auto most = [](const Model& model) {
     const int ranks = model.inefficient_from ? *model.inefficient_from - 1 : model.points.back().ranks;
@@ -22,12 +22,12 @@ std::string scaling_html(const Study& study) {
       {study.rate_unit(), [](const Model& model) { return model.points.back().rate; }},
       {"efficiency", [](const Model& model) { return model.points.back().efficiency; }, Format::three_digits},
       {"efficient up to", most}};
-  return table(html_table("prediction",
-                          fmt::format("Models of the step time, one for each configuration: the mean error of the "
-                                      "rates on the measured numbers of ranks, the most ranks that are predicted, and "
-                                      "how many ranks keep an efficiency of {}.",
-                                      kWorthwhileEfficiency),
-                          columns, study.predictions));
+  return table(
+      html_table("prediction",
+                 fmt::format("Models of the step time: the most ranks that are predicted, and how many keep an "
+                             "efficiency of {}.",
+                             kWorthwhileEfficiency),
+                 columns, study.predictions));
 }
 
 }  // namespace multicard::post

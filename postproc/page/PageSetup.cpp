@@ -69,6 +69,18 @@ std::string distinct_provenance(const Study& study, const std::string& key) {
   return join({values.begin(), values.end()}, "; ");
 }
 
+/// "vm ×2" of the file's list with a name for each rank: "vm".
+std::string distinct_hosts(const Study& study) {
+  std::set<std::string> hosts;
+  for (const std::string& list : split(distinct_provenance(study, "hosts"), ';'))
+    for (std::string host : split(list, ',')) {
+      host = host.substr(0, host.find(" ×"));
+      const std::size_t from = host.find_first_not_of(' ');
+      if (from != std::string::npos) hosts.insert(host.substr(from));
+    }
+  return join({hosts.begin(), hosts.end()}, ", ");
+}
+
 std::string repeats_of(const Study& study) {
   std::set<std::size_t> numbers;
   for (const Cell& cell : study.cells)
@@ -111,8 +123,10 @@ Rows rows_of(const Study& study) {
   for (const RunReport& run : study.runs)
     if (!run.clock.empty()) clocks.insert(run.clock);
   add("clock", join({clocks.begin(), clocks.end()}, ", "));
-  for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
-    add(key, distinct_provenance(study, key));
+  add("hosts", distinct_hosts(study));
+  const bool on_cpus = std::ranges::all_of(study.runs, &RunReport::on_cpu);
+  for (const char* key : {"gpus", "cpu", "mpi", "nccl", "torch"})
+    if (!on_cpus || std::string(key) != "nccl") add(key, distinct_provenance(study, key));
   return rows;
 }
 
@@ -150,7 +164,7 @@ std::string settings_html(const Collection& collection) {
 }  // namespace
 
 std::string setup_html(const Collection& collection) {
-  return folded("Settings, machine and command", settings_html(collection) + commands_html(collection));
+  return folded("Settings, machine and command", settings_html(collection) + commands_html(collection), Printed::open);
 }
 
 }  // namespace multicard::post

@@ -30,6 +30,7 @@ nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }
 figure { margin: 1.2rem 0 1.8rem; max-width: 33rem; min-width: 0; }
 .figures { display: grid; grid-template-columns: minmax(0, 1fr); column-gap: 2rem; align-items: start; }
+.figures > .wide { grid-column: 1 / -1; }
 figure .title { font-size: 1.05rem; line-height: 1.3; margin: 0; font-weight: 700; }
 figure .note { margin: .1rem 0 .3rem; }
 figure svg { display: block; width: 100%; height: auto; }
@@ -43,18 +44,20 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); p
     linear-gradient(to right, var(--rule), transparent) 0 0 / .8rem 100% no-repeat scroll,
     linear-gradient(to left, var(--rule), transparent) 100% 0 / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
-th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
+th, td { padding: .32rem .6rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 th.n, td.n { text-align: right; white-space: nowrap; }
 td { max-width: 26rem; }
-td:first-child { min-width: 12rem; }
+td:first-child { min-width: 9rem; } td.n:first-child { min-width: 4rem; }
 ul { max-width: 76ch; }
 td.long { min-width: 18rem; }
 th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
 th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
-th button { all: unset; cursor: pointer; }
+th button { all: unset; cursor: pointer; text-decoration: underline dotted; text-underline-offset: 3px; }
 th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " \2191"; }
 th[aria-sort=descending] button::after { content: " \2193"; }
+tr.faint td { color: var(--faint); }
+.tip:hover { stroke: currentColor; stroke-opacity: .7; }
 dl { margin: .8rem 0; font-size: .92rem; }
 dl div { display: grid; grid-template-columns: 9.5rem minmax(0, 1fr); gap: .8rem; padding: .28rem 0;
   border-bottom: 1px solid var(--rule); }
@@ -78,9 +81,14 @@ summary { cursor: pointer; overflow-wrap: anywhere; }
 @media print {
   @page { size: A4; margin: 18mm 16mm; }
   :root { color-scheme: light; --page: #fff; --text: #000; --faint: #444; --rule: #bbb; --tint: #f4f4f4; --link: #000; }
-  body { font-size: 10pt; } nav { display: none; } .frame { display: block; max-width: none; padding: 0; }
+  body { font-size: 9pt; line-height: 1.35; } nav, #provenance, details:not([open]) { display: none; }
+  .frame { display: block; max-width: none; padding: 0; } h1 { margin-top: 0; }
+  h2 { margin: 1.2rem 0 .3rem; padding-top: .2rem; } h3 { margin: .8rem 0 .2rem; } p, ul { max-width: none; }
   figure, tr, dl div { break-inside: avoid; } h2, h3, h4, .note { break-after: avoid; }
-  figure svg { width: 112mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); column-gap: 6mm; }
+  figure { max-width: 90mm; margin: .4rem 0 .8rem; } figure .title { font-size: 9.5pt; }
+  details > dl { columns: 2; column-gap: 6mm; } th button { text-decoration: none; }
+  .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
   th, td { padding-right: .3rem; } th { white-space: normal; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; }
   .screen { display: none; } }
@@ -102,7 +110,7 @@ for (const head of document.querySelectorAll("th button")) head.addEventListener
   const body = table.tBodies[0];
   body.append(...[...body.rows].sort(compare));
 });
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => d.open = true));
+addEventListener("beforeprint", () => document.querySelectorAll("details.printed").forEach(d => d.open = true));
 )js";
 
 }  // namespace multicard::post

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "postproc/page/StudyColumns.hpp"
+#include "postproc/page/Tables.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
 
@@ -27,12 +29,12 @@ Cells measured_cells(const Study& study) {
   return cells_that(study, [](const Cell& cell) { return !cell.measured.empty(); });
 }
 
-/// Names of the counters that any cell has, in order.
+/// Names of the counters that any cell has and that are not 0 throughout, as those of devices are on CPUs; in order.
 std::set<std::string> memory_names(const Study& study) {
   std::set<std::string> names;
   for (const Cell& cell : study.cells)
     for (const auto& [name, bytes] : cell.memory)
-      names.insert(name);
+      if (bytes != 0) names.insert(name);
   return names;
 }
 
@@ -53,17 +55,18 @@ Columns<Cell> place_columns(const Study& study) {
 }
 
 HtmlTable cells_table(const Study& study) {
-  return html_table("cells", "Configurations and numbers of ranks. Click a column header to sort.", cell_columns(study),
-                    study.cells);
+  const std::string note = interval_note(study);
+  return html_table("cells", "Configurations and numbers of ranks" + (note.empty() ? "." : "; " + note + "."),
+                    cell_columns(study), study.cells);
 }
 
 HtmlTable phases_table(const Study& study) {
   Columns<Cell> columns = place_columns(study);
-  columns.push_back({"step", &Cell::mean_step, Format::milliseconds});
+  columns.push_back({"mean step", &Cell::mean_step, Format::milliseconds});
   for (std::size_t p = 0; p < kNumPhases; ++p)
     columns.push_back(
         {spaced(kPhaseNames[p]), [p](const Cell& cell) { return 1000 * cell.phases[p]; }, Format::three_digits});
-  return html_table("phases", "Milliseconds of a step, mean over ranks and measured steps.", columns,
+  return html_table("phases", "Milliseconds of a step: means over ranks and measured steps.", columns,
                     measured_cells(study));
 }
 
@@ -107,8 +110,7 @@ std::string communication_html(const Study& study) {
 }
 
 std::string transfers_html(const Study& study) {
-  if (std::ranges::all_of(study.runs, &RunReport::on_cpu))
-    return paragraph("Nothing is copied between host and device: the ranks computed on CPUs.");
+  if (std::ranges::all_of(study.runs, &RunReport::on_cpu)) return {};  // nothing is copied to a device
   // Runs record only directions that occur; a column for each that any cell has.
   std::set<std::string> directions;
   for (const Cell& cell : measured_cells(study))
@@ -136,7 +138,7 @@ std::string options_html(const Study& study) {
 
 std::string memory_html(const Study& study) {
   const std::set<std::string> names = memory_names(study);
-  if (names.empty()) return paragraph("No memory was recorded.");
+  if (names.empty()) return {};
   Columns<Cell> columns = place_columns(study);
   for (const std::string& name : names)
     columns.push_back(
@@ -146,7 +148,17 @@ std::string memory_html(const Study& study) {
 }
 
 HtmlTable runs_table(const Study& study) {
-  return html_table("runs", "Every run. Click a column header to sort.", run_columns(study), study.runs);
+  return html_table("runs", "Every run", run_columns(study), study.runs);
+}
+
+HtmlTable ranks_table(const Study& study, const std::vector<const Cell*>& cells) {
+  Columns<Cell> columns = place_columns(study);
+  append(columns, {{"slowest over fastest", &Cell::rank_spread, Format::factor},
+                   {"stragglers", [&study](const Cell& cell) { return stragglers_text(study, cell); }}});
+  HtmlTable out = html_table("ranks", "Own work of ranks, each configuration on most ranks.", columns, Cells{});
+  for (const Cell* cell : cells)
+    out.rows.push_back(cells_in(kPage, columns, *cell));
+  return out;
 }
 
 }  // namespace multicard::post

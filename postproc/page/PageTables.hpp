@@ -19,10 +19,13 @@ HtmlTable phases_table(const Study& study);
 /// One line per run, failed and stopped ones included.
 HtmlTable runs_table(const Study& study);
 
+/// How much the own work of ranks differs, one line per cell.
+HtmlTable ranks_table(const Study& study, const std::vector<const Cell*>& cells);
+
 /// Collectives of each cell's representative run, by kind.
 std::string communication_html(const Study& study);
 
-/// Bytes per step and rank by direction.
+/// Bytes per step and rank by direction; empty where all ranks computed on CPUs.
 std::string transfers_html(const Study& study);
 
 /// One line per option: its effect against the baseline value, where it is least and most.
@@ -34,7 +37,7 @@ std::string resources_html(const Study& study);
 /// What making batches took, and what each rank read and wrote; empty where it was not recorded.
 std::string input_files_html(const Study& study);
 
-/// Peaks and the parts of the model's memory; a sentence where none was recorded.
+/// Peaks and the parts of the model's memory, without counters that are 0; empty where none was recorded.
 std::string memory_html(const Study& study);
 
 /// Of tasks that shared the ranks of one job: a line for each task and the ranks that it had for some time, with
@@ -49,6 +52,8 @@ std::string data_sets_html(const Study& study);
 
 /// What each tuning method takes and reaches, where the study compares them.
 std::string methods_html(const Study& study);
+/// What each tuning method needs, how fast it is and what it reaches; empty where no memory is known.
+std::string method_limits_html(const Study& study);
 
 /// What the profile windows of the runs recorded; empty where none has a profile.
 std::string profile_html(const Study& study);

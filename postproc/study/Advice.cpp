@@ -165,6 +165,17 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
   return out;
 }
 
+/// "use up to 4; on more the efficiency falls below 0.8"
+std::string most_ranks_text(const RanksThatPay& entry) {
+  if (!entry.is_clear)
+    return fmt::format("repeat the runs; they do not show up to which number the efficiency stays above {}",
+                       kWorthwhileEfficiency);
+  if (entry.ranks == entry.measured)
+    return fmt::format("use {}, the most that were measured: the efficiency stays above {}", entry.ranks,
+                       kWorthwhileEfficiency);
+  return fmt::format("use {}; on more the efficiency falls below {}", entry.ranks, kWorthwhileEfficiency);
+}
+
 }  // namespace
 
 Findings option_advice(const Study& study) {
@@ -184,17 +195,19 @@ Finding ranks_advice(const Study& study) {
   const std::vector<RanksThatPay> pay = ranks_that_pay(study);
   if (pay.empty()) return {};
   Evidence evidence{{"efficiency", kWorthwhileEfficiency}};
-  std::vector<std::string> parts;
+  std::vector<std::pair<std::string, std::vector<std::string>>> parts;  // what is said, and of which kinds of work
+  std::size_t number = 0;
   for (const RanksThatPay& entry : pay) {
-    evidence.add({fmt::format("ranks-{}", parts.size() + 1), entry.ranks});
-    const std::string most =
-        !entry.is_clear ? fmt::format("not certain, an interval holds {}", kWorthwhileEfficiency)
-                        : counted(entry.ranks, "rank") + (entry.ranks == entry.measured ? " (the most measured)" : "");
-    parts.push_back(entry.work.empty() ? most : entry.work + ": " + most);
+    evidence.add({fmt::format("ranks-{}", ++number), entry.ranks});
+    const std::string most = most_ranks_text(entry);
+    auto said = std::ranges::find(parts, most, [](const auto& part) { return part.first; });
+    if (said == parts.end()) said = parts.insert(said, {most, {}});
+    said->second.push_back(entry.work);
   }
-  return {fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.",
-                      kWorthwhileEfficiency, join(parts, "; ")),
-          evidence, "ranks"};
+  std::vector<std::string> texts;
+  for (const auto& [text, works] : parts)
+    texts.push_back((parts.size() > 1 ? join(works, ", ") + ": " : std::string()) + text);
+  return {fmt::format("Ranks: {}.", join(texts, "; ")), evidence, "ranks"};
 }
 
 }  // namespace multicard::post

@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Learning.hpp"
+#include "postproc/study/NoAnswer.hpp"
 #include "postproc/study/Ranking.hpp"
 #include "postproc/study/StudyFindings.hpp"
 #include "postproc/study/TrainingAnswer.hpp"
@@ -16,22 +17,12 @@ namespace multicard::post {
 
 namespace {
 
-constexpr const char* kNoAnswer = "No run completed with a measured step, so there is no answer.";
-
 std::string rate_text(const Study& study, const Cell& cell) {
   return fmt::format("{} {}{}", significant(cell.rate.value), study.rate_unit(), interval_text(cell.rate));
 }
 
 Evidence evidence_of(const Cell& cell) {
   return {{"rate", cell.rate}, {"values", cell.rate.num_values}, {"ranks", cell.ranks}};
-}
-
-/// Settings that only change what is learnt: "learning rate and weight decay".
-std::string learning_settings(const Study& study) {
-  std::vector<std::string> names;
-  for (const Axis& axis : study.axes)
-    if (axis.is_learning) names.push_back(study.keys.label(axis.key));
-  return join(names, " and ");
 }
 
 /// How many of `configurations` completed on any number of ranks.
@@ -80,6 +71,12 @@ Finding rates_alike(const Contest& of) {
           "rates_alike"};
 }
 
+/// Without the settings that only change what is learnt.
+std::string short_name(const Contest& of) {
+  const std::string label = speed_label(of.study, of.best.configuration);
+  return label.empty() ? name_of(of.study, of.best) : fmt::format("{} on {}", label, ranks_text(of.best));
+}
+
 /// A claim only where the runner-up, on as many ranks, and the fastest other options, on any, are measurably slower.
 Finding fastest_finding(const Contest& of) {
   if (!of.speed_decides) return {};
@@ -95,7 +92,7 @@ Finding fastest_finding(const Contest& of) {
   else if (is_slower(other) && (!of.second || is_slower(of.second)))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else
-    out.text = fmt::format("No clear winner among {}: {} measures most, {}.", all, name, rate);
+    out.text = fmt::format("No clear winner among {}: {} measures most, {}.", all, short_name(of), rate);
   return out;
 }
 
@@ -132,8 +129,9 @@ Finding bottleneck_finding(const Contest& of) {
 
 /// Of a single configuration: there is nothing to be faster than.
 Finding rate_finding(const Contest& of) {
-  return {fmt::format("{} does {}.", name_of(of.study, of.best), rate_text(of.study, of.best)), evidence_of(of.best),
-          "rate"};
+  return {
+      fmt::format("{} {} {}.", ranks_text(of.best), of.best.ranks == 1 ? "does" : "do", rate_text(of.study, of.best)),
+      evidence_of(of.best), "rate"};
 }
 
 Finding scaled_bottleneck(const Contest& of) {
@@ -149,7 +147,7 @@ constexpr ContestRule kSeveralRules[] = {learning_winner,  rates_alike,      fas
 
 Findings answer(const Study& study, const std::vector<std::size_t>& configurations) {
   const Cell* best = fastest(study, configurations);
-  if (!best) return {{kNoAnswer, {}, "none"}};
+  if (!best) return {no_answer_finding(study, configurations)};
   const Contest contest{study,
                         configurations,
                         *best,
@@ -178,7 +176,10 @@ Finding short_answer(const Study& study, const std::vector<std::size_t>& configu
   const std::string& work = study.configurations[configurations.front()].work_label;
   const std::string id = fmt::format("work-{}", number);
   const Cell* best = fastest(study, configurations);
-  if (!best) return {fmt::format("{}: {}", work, kNoAnswer), {}, id};
+  if (!best) {
+    const Finding none = no_answer_finding(study, configurations);
+    return {fmt::format("{}: {}", work, none.text), none.evidence, id};
+  }
   const Cell* second = runner_up(study, configurations, *best);
   const Cell* baseline = baseline_cell(study, configurations, *best);
   const std::string label = speed_label(study, best->configuration);
@@ -199,50 +200,6 @@ Finding short_answer(const Study& study, const std::vector<std::size_t>& configu
   return out;
 }
 
-/// The fastest options of each kind of work, where they are measurably faster than the others; else empty.
-std::vector<std::string> clear_winners(const Study& study) {
-  std::vector<std::string> winners;
-  for (const auto& configurations : study.comparable()) {
-    const Cell* best = fastest(study, configurations);
-    if (!best || configurations.size() < 2) continue;
-    const Cell* second = runner_up(study, configurations, *best);
-    const bool is_clear = second && significantly_different(best->rate, second->rate);
-    const std::string label = speed_label(study, best->configuration);
-    // Options are named without settings of learning, so that equal options of several kinds of work count together.
-    winners.push_back(!is_clear ? std::string() : label.empty() ? study.configuration(*best).label : label);
-  }
-  return winners;
-}
-
-/// "both kinds of work", "all 3 kinds of work"
-std::string kinds_text(std::size_t number) {
-  return number == 1   ? "the kind of work"
-         : number == 2 ? "both kinds of work"
-                       : fmt::format("all {} kinds of work", number);
-}
-
-/// Which options win most kinds of work; `winners` names those of each kind, or nothing where there is no clear winner.
-Finding winners_of(const std::vector<std::string>& winners) {
-  const auto wins = [&](const std::string& name) { return std::ranges::count(winners, name); };
-  // "" stands for kinds of work without a clear winner; it wins only where there are no others.
-  const auto by_wins = [&](const std::string& a, const std::string& b) {
-    return std::pair(!a.empty(), wins(a)) < std::pair(!b.empty(), wins(b));
-  };
-  const std::string most = *std::ranges::max_element(winners, by_wins);
-  const std::size_t all = winners.size();
-  const auto num_wins = most.empty() ? 0 : static_cast<std::size_t>(wins(most));
-  const auto open = static_cast<std::size_t>(wins(""));
-  const std::string text =
-      most.empty()            ? fmt::format("No clear winner for {}", all == 1 ? "this kind of work" : kinds_text(all))
-                 : num_wins == all ? fmt::format("{} is the fastest for {}", most, kinds_text(all))
-      : num_wins + open < all ? "Which options are the fastest depends on the work"
-                              : fmt::format(
-                                    "{} is the fastest for {} of {} kinds of work; the others have no clear "
-                                    "winner",
-                                    most, num_wins, all);
-  return {text, {{"kinds", all}, {"clear_wins", num_wins}}, "winners"};
-}
-
 }  // namespace
 
 Findings answer(const Study& study) {
@@ -259,27 +216,6 @@ Findings answers_by_work(const Study& study) {
   for (const std::vector<std::size_t>& configurations : study.comparable())
     out.push_back(short_answer(study, configurations, out.size() + 1));
   return out;
-}
-
-Finding winners_finding(const Study& study) {
-  const auto groups = study.comparable();
-  const auto is_done = [&](const auto& group) { return fastest(study, group) != nullptr; };
-  const auto done = std::ranges::find_if(groups, is_done);
-  if (done == groups.end()) return {kNoAnswer, {}, "winners"};
-  const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
-  if (std::ranges::none_of(study.configurations, &Configuration::has_options))
-    return {fmt::format("Every kind of work was done with the same options, {}",
-                        study.configuration(*fastest(study, *done)).label),
-            {},
-            "winners"};
-  if (std::ranges::all_of(groups, one_speed))
-    return {fmt::format("Each kind of work was done with several values of {}, which do not change its speed",
-                        learning_settings(study)),
-            {},
-            "winners"};
-  const std::vector<std::string> winners = clear_winners(study);
-  return winners.empty() ? Finding{"Each kind of work was done by one configuration", {}, "winners"}
-                         : winners_of(winners);
 }
 
 }  // namespace multicard::post

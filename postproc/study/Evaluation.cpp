@@ -20,9 +20,9 @@ const std::string& name_of(const EvaluationReport& report, std::int64_t number) 
 
 /// "3 of 50, 6.0 % (95 % interval 2.1 to 16.2 %)"
 std::string exact_match_text(const LanguageScore& score) {
-  return fmt::format("{} of {}, {} (95 % interval {:.1f} to {:.1f} %)", grouped(score.hits), grouped(score.questions),
-                     percent(score.exact_match.value), 100 * score.exact_match.interval->low,
-                     100 * score.exact_match.interval->high);
+  return fmt::format("{} of {}, {} (95 % interval {} to {})", grouped(score.hits), grouped(score.questions),
+                     percent(score.exact_match.value), percent(score.exact_match.interval->low),
+                     percent(score.exact_match.interval->high));
 }
 
 /// Preference pairs have rewards instead of a perplexity.
@@ -44,9 +44,12 @@ std::string language_sentence(const EvaluationReport& report) {
 std::string score_sentence(const EvaluationReport& report) {
   if (report.language) return language_sentence(report);
   if (!report.accuracy.known()) return "No sample was evaluated.";
-  std::string out = fmt::format("Accuracy {} (95 % interval {} over {})", alike(report.accuracy.value, 1, 4),
-                                range_text(report.accuracy, 4), counted(report.samples, "sample"));
-  if (report.top5 == report.top5) out += fmt::format(", among the first five {}", significant(report.top5));
+  std::string out =
+      fmt::format("Accuracy {} (95 % interval {} over {})", alike(report.accuracy.value, report.accuracy.value, 4),
+                  range_text(report.accuracy, 4), counted(report.samples, "sample"));
+  // Of five classes or fewer all are among the first five.
+  if (report.top5 == report.top5 && report.classes.size() > 5)
+    out += fmt::format(", among the first five {}", significant(report.top5));
   if (report.loss == report.loss) out += fmt::format(", mean loss {}", significant(report.loss));
   return out + ".";
 }

@@ -156,4 +156,11 @@ Findings learning_advice(const Study& study) {
   return out;
 }
 
+std::string learning_settings(const Study& study) {
+  std::vector<std::string> names;
+  for (const Axis& axis : study.axes)
+    if (axis.is_learning) names.push_back(study.keys.label(axis.key));
+  return join(names, " and ");
+}
+
 }  // namespace multicard::post

@@ -43,4 +43,7 @@ Evidence learning_evidence(const Study& study, const std::vector<std::size_t>& c
 /// kinds of work; empty ones where no two values were compared.
 Findings learning_advice(const Study& study);
 
+/// Settings that only change what is learnt: "learning rate and weight decay".
+std::string learning_settings(const Study& study);
+
 }  // namespace multicard::post

@@ -32,13 +32,6 @@ constexpr std::array<std::pair<const char*, const char*>, 10> kEqual{
      {"model.activation_checkpointing", "activation checkpointing"},
      {"optimizer.name", "optimizer"}}};
 
-std::string names_of(const Cells& cells) {
-  std::vector<std::string> names;
-  for (const MethodCell* cell : cells)
-    names.push_back(cell->label);
-  return join(names, ", ");
-}
-
 std::string rate_text(const Study& study, const MethodCell& cell) {
   return fmt::format("{} {}", with_interval(cell.cell->rate), study.rate_unit());
 }
@@ -51,13 +44,6 @@ std::string factor(double value) {
 /// Intervals that do not overlap.
 bool is_measurably_faster(const MethodCell& a, const MethodCell& b) {
   return a.cell->rate.value > b.cell->rate.value && significantly_different(a.cell->rate, b.cell->rate);
-}
-
-/// "1.06 times the rate of qlora for 1.44 times the memory"
-std::string trade_text(const MethodCell& more, const MethodCell& less) {
-  return fmt::format("{} times the rate of {} for {} times the memory",
-                     factor(more.cell->rate.value / less.cell->rate.value), less.label,
-                     factor(more.memory->peak / less.memory->peak));
 }
 
 /// Each method has one of both, by its objective.
@@ -84,7 +70,8 @@ bool rounds(const MethodCell& cell) {
   return cell.method.ends_with("qat");
 }
 
-/// The best of the cells by held-out score, without those of rounded models; or null.
+/// The best of the cells by held-out score, without those of rounded models; null where another one is as good, or its
+/// interval overlaps.
 const MethodCell* best_score(const Cells& cells) {
   const MethodCell* best = nullptr;
   for (const MethodCell* cell : cells) {
@@ -95,20 +82,13 @@ const MethodCell* best_score(const Cells& cells) {
                                                       : loss.value < best->held_out_loss.value);
     if (is_better) best = cell;
   }
-  return best;
-}
-
-/// "From 3.59 GB full fits too; lora stays the fastest."
-std::string threshold_text(const Study& study, const MethodCell& added, const MethodCell& fastest) {
-  const std::string from = fmt::format(" From {}", human_bytes(added.memory->peak));
-  if (!significantly_different(added.cell->rate, fastest.cell->rate))
-    return fmt::format("{} {} fits too: {} in rate with {}.", from, added.label,
-                       no_difference(added.cell->rate, fastest.cell->rate), fastest.label);
-  if (is_measurably_faster(added, fastest))
-    return fmt::format("{} {} is the fastest that fits: {}, {}.", from, added.label, rate_text(study, added),
-                       trade_text(added, fastest));
-  return fmt::format("{} {} fits too, {} of the rate of {}, which stays the fastest.", from, added.label,
-                     percent(added.cell->rate.value / fastest.cell->rate.value), fastest.label);
+  const auto is_as_good = [&](const MethodCell* other) {
+    if (other == best || rounds(*other)) return false;
+    const Estimate &mine = best->preference_accuracy, &its = other->preference_accuracy;
+    if (mine.interval && its.interval) return !significantly_different(mine, its);
+    return its.known() ? its.value == mine.value : other->held_out_loss.value == best->held_out_loss.value;
+  };
+  return best && std::ranges::none_of(cells, is_as_good) ? best : nullptr;
 }
 
 /// What a sentence of these cells may state.
@@ -130,44 +110,56 @@ Evidence evidence_of(const Cells& cells) {
   return evidence;
 }
 
-/// Walks up the peaks: from the least memory on, which methods fit in addition and whether one of them is faster.
+/// The one that needs the least, what is measurably faster with more, and what learns best.
 std::string limits_of(const Study& study, const Cells& cells) {
   const MethodCell& least = *cells.front();
-  std::string out =
-      fmt::format("{} on {}, by the {} memory that a rank may take: under {} none of {} fits. From there {} does: {}.",
-                  capitalised(text_of(least.objective)), counted(least.cell->ranks, "rank"),
-                  least.memory->on_device ? "GPU" : "host", human_bytes(least.memory->peak), names_of(cells),
-                  least.label, rate_text(study, least));
-  // The fastest that fits so far.
   const MethodCell* fastest = &least;
-  for (std::size_t i = 1; i < cells.size(); ++i) {
-    out += threshold_text(study, *cells[i], *fastest);
-    if (is_measurably_faster(*cells[i], *fastest)) fastest = cells[i];
-  }
+  for (const MethodCell* cell : cells)
+    if (is_measurably_faster(*cell, *fastest)) fastest = cell;
+  std::string out =
+      fmt::format("{} on {}: {} needs the least {} memory, {}, for {}", capitalised(text_of(least.objective)),
+                  counted(least.cell->ranks, "rank"), least.label, least.memory->on_device ? "GPU" : "host",
+                  human_bytes(least.memory->peak), rate_text(study, least));
+  if (fastest != &least)
+    out += fmt::format("; {} is the fastest, {} times the rate for {} times the memory", fastest->label,
+                       factor(fastest->cell->rate.value / least.cell->rate.value),
+                       factor(fastest->memory->peak / least.memory->peak));
+  else if (cells.size() > 1)
+    out += "; none that needs more is measurably faster";
   if (const MethodCell* best = best_score(cells))
-    out += fmt::format(" With the best {} of them is {}, from {}.", score_text(*best), best->label,
-                       human_bytes(best->memory->peak));
-  return out;
+    out += fmt::format("; best {}: {}, from {}", score_text(*best), best->label, human_bytes(best->memory->peak));
+  return out + ".";
 }
 
 /// In one sentence: which of these cells needs least, and which learns best.
 std::string shortly(const Cells& cells) {
   const MethodCell& least = *cells.front();
   const MethodCell* const best = best_score(cells);
-  std::string out =
-      fmt::format("On {} {} needs the least {} memory of the methods for {} ({})", counted(least.cell->ranks, "rank"),
-                  least.label, least.memory->on_device ? "GPU" : "host",
-                  least.objective == Objective::preference ? "preferences" : "next-token prediction",
-                  human_bytes(least.memory->peak));
-  if (best == &least)
-    out += fmt::format(" and learns best ({})", score_text(least));
-  else if (best)
-    out +=
-        fmt::format("; {} learns best ({}), with {}", best->label, score_text(*best), human_bytes(best->memory->peak));
-  return out + ".";
+  std::string out = fmt::format("Least {} memory: {}, {}", least.memory->on_device ? "GPU" : "host", least.label,
+                                human_bytes(least.memory->peak));
+  if (best)
+    out += fmt::format("; best {}: {}{}", score_text(*best), best->label,
+                       best == &least ? std::string() : ", " + human_bytes(best->memory->peak));
+  return out + fmt::format(" ({} on {}).", text_of(least.objective), counted(least.cell->ranks, "rank"));
 }
 
 }  // namespace
+
+std::vector<MethodLimit> method_limits(const Study& study, const std::vector<MethodCell>& all) {
+  std::vector<MethodLimit> out;
+  for (const Objective objective : {Objective::next_token, Objective::preference})
+    for (auto ranks = study.rank_counts.rbegin(); ranks != study.rank_counts.rend(); ++ranks) {
+      const Cells cells = by_peak(all, objective, *ranks);
+      const auto first = out.size();
+      for (const MethodCell* cell : cells) {
+        const auto is_slower = [&](const MethodLimit& less) { return is_measurably_faster(*less.cell, *cell); };
+        const bool is_dominated = std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), is_slower);
+        out.push_back({cell, is_dominated, best_score(cells) == cell});
+      }
+      if (cells.size() > 1) break;  // on the most ranks that compare
+    }
+  return out;
+}
 
 Finding best_methods_finding(const Study& study) {
   const std::vector<MethodCell> all = method_cells(study);
@@ -193,16 +185,9 @@ Findings memory_limit_findings(const Study& study) {
     }
   if (objectives.size() > 1)
     out.push_back(
-        {"Methods of the two objectives learn different things from different rows (a pair has two "
-         "sequences), so that neither their rates nor their scores are compared with each other.",
-         {},
-         "objectives"});
+        {"Rates and scores of the two objectives do not compare: a pair has two sequences.", {}, "objectives"});
   if (std::ranges::any_of(all, rounds))
-    out.push_back(
-        {"qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded "
-         "model, and memory or speed is no reason to choose them.",
-         {},
-         "rounded"});
+    out.push_back({"The held-out loss of qat and lora-qat is that of the model rounded to int4.", {}, "rounded"});
   return out;
 }
 

@@ -65,8 +65,18 @@ std::vector<std::string> fairness_sentences(const Study& study);
 /// preferences.
 Finding best_methods_finding(const Study& study);
 
-/// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which methods fit into which
-/// memory, the fastest of them and what more memory buys, from the measured peaks and rates.
+/// A method and what speaks against it.
+struct MethodLimit {
+  const MethodCell* cell = nullptr;
+  bool is_dominated = false;  ///< one of its objective needs no more memory and is measurably faster
+  bool learns_best = false;   ///< of its objective
+};
+
+/// Of `all`, the cells of the study: those of each objective on the most ranks on which two completed, by peak memory.
+std::vector<MethodLimit> method_limits(const Study& study, const std::vector<MethodCell>& all);
+
+/// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which method needs the least
+/// memory, which is measurably the fastest with more, and which learns best.
 Findings memory_limit_findings(const Study& study);
 
 /// "next-token prediction" or "preferences".

@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -122,7 +123,14 @@ std::vector<std::string> option_labels(const Study& study) {
 }
 
 std::size_t style_of(const Study& study, std::size_t configuration) {
+  // A task of a share has one colour on the whole page, whichever study it is in.
+  for (const Source& source : study.sources) {
+    const std::vector<std::string> tasks = tasks_of(source.allocation);
+    const auto found = std::ranges::find(tasks, study.configurations[configuration].label);
+    if (found != tasks.end()) return static_cast<std::size_t>(found - tasks.begin());
+  }
   const std::vector<std::string> labels = option_labels(study);
+  if (labels.size() == 1) return configuration;  // they differ in work alone
   return static_cast<std::size_t>(std::ranges::find(labels, study.configurations[configuration].label) -
                                   labels.begin());
 }

@@ -9,6 +9,7 @@
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Methods.hpp"
+#include "postproc/study/ProfileSummary.hpp"
 #include "postproc/study/StudyFindings.hpp"
 
 namespace multicard::post {
@@ -77,7 +78,12 @@ Findings findings_by(std::span<const Rule> rules, const Study& study) {
 }  // namespace
 
 Findings answers_of(const Study& study) {
-  return findings_by(kAnswers, study);
+  Findings answers = findings_by(kAnswers, study);
+  // Who profiles asks first where the time goes; a training was to reach something all the same.
+  const auto where = std::ranges::find(answers, "bottleneck", &Finding::id);
+  if (where != answers.end() && answers.front().id != "training" && !cell_profiles(study).empty())
+    std::rotate(answers.begin(), where, where + 1);
+  return answers;
 }
 
 Findings advice_of(const Study& study) {

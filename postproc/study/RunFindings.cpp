@@ -51,6 +51,14 @@ std::string names_text(std::vector<std::string> names) {
   return join(names, ", ");
 }
 
+/// "All 6 runs (most in 0005)", "2 of 6 runs (0000, 0005; most in 0005)"
+std::string who_text(const Group& group, std::size_t all) {
+  const std::string most = "most in " + group.worst_run, runs = counted(static_cast<long>(all), "run");
+  if (group.runs.size() == all) return fmt::format("All {} ({})", runs, most);
+  return fmt::format("{} of {} ({}{})", group.runs.size(), runs, names_text(group.runs),
+                     group.runs.size() > 1 ? "; " + most : std::string());
+}
+
 }  // namespace
 
 Findings run_findings(const Study& study) {
@@ -59,10 +67,7 @@ Findings run_findings(const Study& study) {
     Finding& finding = group.worst;
     const std::size_t all = study.runs.size(), some = group.runs.size();
     finding.evidence.add({{"runs", some}, {"of_runs", all}});
-    if (all > 1)
-      finding.text =
-          fmt::format("{} of {} ({}{}): {}", some, counted(static_cast<long>(all), "run"), names_text(group.runs),
-                      some > 1 ? "; most in " + group.worst_run : std::string(), finding.text);
+    if (all > 1) finding.text = fmt::format("{}: {}", who_text(group, all), finding.text);
     out.push_back(std::move(finding));
   }
   return out;

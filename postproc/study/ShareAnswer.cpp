@@ -1,7 +1,6 @@
 #include "postproc/study/ShareAnswer.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -22,6 +21,13 @@ const AllocationBaseline* sequential(const AllocationRecord& allocation) {
 
 }  // namespace
 
+std::vector<std::string> tasks_of(const AllocationRecord& allocation) {
+  std::vector<std::string> tasks;
+  for (const AllocationInterval& interval : allocation.intervals)
+    if (std::ranges::find(tasks, interval.task) == tasks.end()) tasks.push_back(interval.task);
+  return tasks;
+}
+
 double end_of(const std::vector<AllocationInterval>& intervals) {
   double end_s = 0;
   for (const AllocationInterval& interval : intervals)
@@ -31,29 +37,28 @@ double end_of(const std::vector<AllocationInterval>& intervals) {
 
 Finding share_finding(const AllocationRecord& allocation) {
   if (allocation.intervals.empty()) return {};
-  std::set<std::string> tasks;
-  for (const AllocationInterval& interval : allocation.intervals)
-    tasks.insert(interval.task);
+  const std::vector<std::string> tasks = tasks_of(allocation);
   const double seconds = end_of(allocation.intervals);
   Finding out{{}, {{"tasks", tasks.size()}, {"seconds", seconds}}, "share"};
   const std::string took =
       fmt::format("{} took {} s", counted(static_cast<long>(tasks.size()), "task"), significant(seconds, 3));
   const AllocationBaseline* const other = sequential(allocation);
   if (tasks.size() == 1 || !other) {
-    out.text = tasks.size() == 1 ? took + "." : took + "; what one task after another would have taken is not known.";
+    out.text = tasks.size() == 1 ? took + "." : took + "; what one after another would have taken is not known.";
     return out;
   }
   const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
   out.evidence.add({"predicted", predicted});
-  const std::string prediction = fmt::format("{} s predicted for its steps alone", with_interval(predicted, 3));
+  const std::string prediction = fmt::format("predicted for its steps alone: {} s, {}",
+                                             alike(predicted.value, predicted.value, 3), range_text(predicted, 3));
   // The prediction must beat the measurement with its whole interval.
   if (other->low_s <= seconds) {
-    out.text = fmt::format("{}; a gain over one task after another is not proven ({}).", took, prediction);
+    out.text = fmt::format("{}; a gain over one after another is not proven ({}).", took, prediction);
     return out;
   }
   const double ratio = other->predicted_s / seconds;
   out.evidence.add({"ratio", ratio});
-  out.text = fmt::format("{}: sharing paid, one task after another would have taken {} times as long ({}).", took,
+  out.text = fmt::format("Sharing paid: {}, one after another would have taken {} times as long ({}).", took,
                          alike(ratio, ratio, 3), prediction);
   return out;
 }

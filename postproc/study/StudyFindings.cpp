@@ -23,12 +23,13 @@ struct Part {
   double share;
 };
 
-/// "mostly computing; communication takes 14.3 %"
+/// "is mostly computing (82.1 %); 14.3 % is waiting for collectives"
 std::string bottleneck(std::array<Part, 3> parts) {
   std::ranges::stable_sort(parts, [](const Part& a, const Part& b) { return a.share > b.share; });
-  std::string out = fmt::format("{} {}", parts[0].share > 0.5 ? "mostly" : "the largest part is", parts[0].name);
+  const char* const is = parts[0].share > 0.5 ? "is mostly" : "has no part over a half: the largest is";
+  std::string out = fmt::format("{} {} ({})", is, parts[0].name, percent(parts[0].share));
   for (std::size_t i = 1; i < parts.size(); ++i)
-    if (parts[i].share >= kWorthMentioning) out += fmt::format("; {} takes {}", parts[i].name, percent(parts[i].share));
+    if (parts[i].share >= kWorthMentioning) out += fmt::format("; {} is {}", percent(parts[i].share), parts[i].name);
   return out;
 }
 
@@ -111,12 +112,10 @@ Finding scaling_finding(const Study& study, const Cell& cell) {
 
 Finding limit_finding(const Study& study, const Cell& cell) {
   const double computing = cell.computing_share(), input = cell.data_wait_share + cell.share(Phase::transfer);
-  Finding out{fmt::format("Of a step (median {} ms; {}) {} is computing, {} waiting for collectives and {} waiting "
-                          "for data or copying it: {}.",
-                          significant(1000 * cell.step_time.value), name_of(study, cell), percent(computing),
-                          percent(cell.exposed_share), percent(input),
-                          bottleneck({Part{"computing", computing}, Part{"communication", cell.exposed_share},
-                                      Part{"input", input}})),
+  const std::string of = study.configurations.size() == 1 ? "on " + ranks_text(cell) : "of " + name_of(study, cell);
+  Finding out{fmt::format("A step {} (median {} ms) {}.", of, significant(1000 * cell.step_time.value),
+                          bottleneck({Part{"computing", computing}, Part{"waiting for collectives", cell.exposed_share},
+                                      Part{"waiting for data or copying it", input}})),
               {{"step_ms", 1000 * cell.step_time.value},
                {"ranks", cell.ranks},
                {"fewest_ranks", cell.fewest_ranks},
@@ -144,20 +143,21 @@ std::map<int, int> stragglers_of(const Cell& cell) {
   return slow;
 }
 
-Finding ranks_finding(const Study& study, const Cell& cell) {
-  const std::string name = name_of(study, cell);
-  if (cell.ranks < 2) return {fmt::format("{}: one rank, nothing to compare.", name), {}, "ranks"};
-  Finding out{{}, {{"ranks", cell.ranks}, {"spread", cell.rank_spread}}, "ranks"};
+std::string stragglers_text(const Study& study, const Cell& cell) {
   std::vector<std::string> slow;
-  for (const auto& [rank, repeats] : stragglers_of(cell)) {
-    out.evidence.add({fmt::format("repeats_of_rank_{}", rank), repeats});
+  for (const auto& [rank, repeats] : stragglers_of(cell))
     slow.push_back(fmt::format("rank {} (in {} of {})", rank, repeats, counted(cell.num_repeats(), "run")));
-  }
-  const std::string stragglers = !slow.empty()                      ? "stragglers: " + join(slow, ", ")
-                                 : can_find_stragglers(study, cell) ? "no rank is a straggler"
-                                                                    : "too few steps to call one a straggler";
-  out.text = fmt::format("{}: the slowest rank's own work takes {} times the fastest's; {}.", name,
-                         significant(cell.rank_spread, 3), stragglers);
+  if (!slow.empty()) return join(slow, ", ");
+  return can_find_stragglers(study, cell) ? "none" : "too few steps to tell";
+}
+
+Finding ranks_finding(const Study& study, const Cell& cell) {
+  if (cell.ranks < 2) return {};
+  Finding out{{}, {{"ranks", cell.ranks}, {"spread", cell.rank_spread}}, "ranks"};
+  for (const auto& [rank, repeats] : stragglers_of(cell))
+    out.evidence.add({fmt::format("repeats_of_rank_{}", rank), repeats});
+  out.text = fmt::format("On {} the slowest rank's own work takes {} times the fastest's; stragglers: {}.",
+                         ranks_text(cell), alike(cell.rank_spread, cell.rank_spread, 3), stragglers_text(study, cell));
   return out;
 }
 
@@ -201,7 +201,7 @@ Finding failures_finding(const Study& study) {
     if (number) parts.push_back(fmt::format("{} {}", number, status));
   }
   if (!parts.empty())
-    out.text = fmt::format("Of {}, {}: see the table of runs; figures show a cross in their place.",
+    out.text = fmt::format("Of {}, {}; the table of runs says why.",
                            counted(static_cast<long>(study.runs.size()), "run"), join(parts, " and "));
   return out;
 }

@@ -22,7 +22,7 @@ Finding comparison_finding(const Study& study, const Cell& best, const Cell& oth
 Finding scaling_finding(const Study& study, const Cell& cell);
 /// "bottleneck": what the step of `cell` spends its time on.
 Finding limit_finding(const Study& study, const Cell& cell);
-/// "ranks": whether ranks of `cell` are slower than others.
+/// "ranks": whether ranks of `cell` are slower than others; empty of one rank.
 Finding ranks_finding(const Study& study, const Cell& cell);
 /// "same_loss": whether runs that should learn the same did.
 Finding loss_finding(const Study& study, const std::vector<const Cell*>& cells);
@@ -43,6 +43,9 @@ bool can_find_stragglers(const Study& study, const Cell& cell);
 
 /// Ranks that were slower than the others in more than half of the repeats, with their numbers of repeats.
 std::map<int, int> stragglers_of(const Cell& cell);
+
+/// "rank 0 (in 2 of 3 runs)", "none", or that there are too few steps to tell.
+std::string stragglers_text(const Study& study, const Cell& cell);
 
 /// " (95 % interval 801–823 over 3 repeats)", or why there is none.
 std::string interval_text(const Estimate& estimate, int digits = 4);

@@ -127,6 +127,11 @@ class Browser:
         self._send("Input.dispatchKeyEvent", {"type": "keyUp", **key})
         return self.evaluate(expression)
 
+    def press_enter(self):
+        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "nativeVirtualKeyCode": 13}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
+
     def picture(self, width):
         """The whole page as PNG."""
         height = self.evaluate("Math.ceil(document.documentElement.scrollHeight)")

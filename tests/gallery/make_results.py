@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -172,8 +173,31 @@ class Maker:
         self.call(2, "eval", "images.yaml")
         return self.folder / "out/eval.h5"
 
+    def planned(self, deck, *overrides):
+        """What a plan or a replay prints: JSON lines, in which the solver's time alone depends on the machine."""
+        command = ["multicard", "plan", deck, *overrides]
+        if "plan" in deck:
+            command.append("--json")
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=True)
+        path = self.folder / "plan.json"
+        path.write_text(re.sub(r'"solve_ms":[0-9.e-]+', '"solve_ms":1', done.stdout))
+        return path
 
-NAMES = [name for name in vars(Maker) if name not in ("write", "call", "images", "texts", "run", "sweep")
+    def plan(self):
+        return self.planned("inputs/plan/example.yaml")
+
+    def plan_sizes(self):
+        """Plans for machines of four sizes."""
+        return self.planned("inputs/plan/example.yaml", "machine={gpus: [4, 8, 12, 16]}")
+
+    def replay(self):
+        files = "tests/data/allocation/multicard"
+        return self.planned(self.write("replay.yaml", (
+            f"replay: {{layout: multicard, workload: {files}/workload.csv, traces: {files}, nodes: 1, "
+            "gpus_per_node: 4, policy: [fifo, fifo-backfill, tiresias, greedy, adaptive]}\n")))
+
+
+NAMES = [name for name in vars(Maker) if name not in ("write", "call", "images", "texts", "run", "sweep", "planned")
          and not name.startswith("_")]
 
 
@@ -187,9 +211,10 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     for name in options.names or NAMES:
         with tempfile.TemporaryDirectory(prefix="multicard-reports-") as scratch:
-            content = getattr(Maker(Path(scratch)), name)().read_bytes()
+            path = getattr(Maker(Path(scratch)), name)()
+            content = path.read_bytes()
         packed = gzip.compress(content, 9, mtime=0)
-        (options.folder / (name + ".h5.gz")).write_bytes(packed)
+        (options.folder / (name + path.suffix + ".gz")).write_bytes(packed)
         print("%-14s %7d bytes, %6d as gzip" % (name, len(content), len(packed)), flush=True)
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("text_rules.js", "page_rules.js", "contrast_rule.js", "focus_rule.js")
+SCRIPTS = ("text_rules.js", "page_rules.js", "contrast_rule.js", "focus_rule.js", "use_rules.js")
 MAX_WORDS, MAX_PRINTED_PAGES = 400, 12
 NARROW = 390
 MAX_FOCUS = 1500
@@ -25,12 +25,14 @@ RULES = {
     "headings": "headings are in order",
     "empty-text": "titles, headings, captions and names are not empty",
     "focus": "the tabulator key reaches everything, in the order in which it is read",
+    "hover": "a pointer on a mark shows its numbers, and its run",
+    "sorting": "columns of tables sort by pointer and by key, and say so",
     "words": "a scaling report has at most %d words outside its tables" % MAX_WORDS,
-    "print": "a scaling report prints at most %d pages" % MAX_PRINTED_PAGES,
+    "print": "a report prints at most %d pages" % MAX_PRINTED_PAGES,
 }
 IN_PAGE = {"overlap": "overlaps", "cut-off": "cutOff", "text-size": "sizes", "contrast": "contrast",
            "sideways-scroll": "sidewaysScroll", "empty-figure": "emptyFigures", "figure-name": "unnamedFigures",
-           "headings": "headings", "empty-text": "emptyTexts"}
+           "headings": "headings", "empty-text": "emptyTexts", "hover": "hovers", "sorting": "sorting"}
 
 # Of drawings that hold nothing but shapes and text, axe sees the title alone: it takes seconds for their thousands of
 # elements, and judges none of them. Contrast on pictures, which it cannot judge either, is left to the rule `contrast`.
@@ -88,7 +90,7 @@ class Inspector:
         self._scripts = [(HERE / name).read_text() for name in SCRIPTS] + [axe_script().read_text()]
 
     def inspect(self, report, page, width, theme, is_scaling=False, picture=None):
-        """The violations of a page. Words and printed pages are counted of scaling reports alone."""
+        """The violations of a page. Words are counted of scaling reports alone."""
         browser = self.browser
         browser.show(page.as_uri(), width, theme)
         for script in self._scripts:
@@ -101,7 +103,7 @@ class Inspector:
 
         if is_scaling:
             add("words", self._words())
-            add("print", self._printed())
+        add("print", self._printed())
         if picture:
             picture.write_bytes(browser.picture(width))
         browser.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
@@ -110,6 +112,10 @@ class Inspector:
                 add(rule, browser.evaluate("gallery.%s()" % function))
         add("axe", browser.evaluate(AXE))
         add("focus", self._focus())
+        # Last: the focus stays where it is put.
+        if browser.evaluate("gallery.focusSort()"):
+            browser.press_enter()
+            add("sorting", browser.evaluate("gallery.keySort()"))
         return found
 
     def _words(self):

@@ -69,6 +69,17 @@ def limits(study, labels, name):
     return out
 
 
+def limit_rows(by_place):
+    """Of the table of limits: each objective's cells on the most ranks that compare two, by peak memory."""
+    out = []
+    for preference in (False, True):
+        cells = [cell for cell in by_place.values() if cell.counts and is_preference(cell) == preference]
+        ranks = [cell.ranks for cell in cells]
+        most = max((count for count in ranks if ranks.count(count) > 1), default=min(ranks, default=0))
+        out += sorted((cell for cell in cells if cell.ranks == most), key=peak)
+    return out
+
+
 class MethodChecks:
     """Mixed into test cases with Checks."""
 
@@ -104,6 +115,13 @@ class MethodChecks:
                 "held-out loss": [math.nan] if is_preference(cell) else ends(cell.loss),
                 "preference accuracy": ends(accuracy(cell)) if is_preference(cell) else [math.nan],
                 "held out": [held_out]})
+        (_, rows), = report.tables("methods-limits")
+        expected = limit_rows(by_place)
+        self.assertEqual(len(rows), len(expected))
+        for row, cell in zip(rows, expected):
+            self.assertEqual(dict(row)["method"][0], cell.settings["case"])
+            self.check_row("methods-limits", row, {"peak memory": [peak(cell)], "tokens/s": ends(cell.rate),
+                                                   "loss, or preference accuracy": ends(score(cell))})
         (_, rows), = report.tables("methods-memory")
         for row in rows:
             values = dict(row)

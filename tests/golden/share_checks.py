@@ -41,7 +41,7 @@ class ShareChecks:
         expected = share_numbers(self.allocation)
         for statement in (share, report.summary["headline"]):
             self.check_numbers(statement, expected, ())
-        self.assertEqual("sharing paid" in share["text"], "ratio" in expected, share["text"])
+        self.assertEqual("Sharing paid" in share["text"], "ratio" in expected, share["text"])
         self.check_allocation_tables(report, expected["seconds"])
 
     def check_allocation_tables(self, report, seconds):

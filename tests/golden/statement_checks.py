@@ -85,7 +85,9 @@ class StatementChecks:
         if name == "failures":
             return {"runs": len(study.runs), **{status: sum(run.status == status for run in study.runs)
                                                 for status in ("failed", "stopped")}}
-        if name in ("repeats", "none", "objectives", "rounded"):
+        if name == "none":
+            return self.no_answer_numbers(study.cells)
+        if name in ("repeats", "objectives", "rounded"):
             return {}
         raise self.failureException(f"no independent value of the statement {name!r}")
 
@@ -174,7 +176,7 @@ class StatementChecks:
     def work_numbers(self, study, cells):
         best = study.fastest(cells)
         if best is None:
-            return {}
+            return self.no_answer_numbers(cells)
         out = self.rate_numbers(study, cells)
         second, base = study.runner_up(cells, best), study.baseline(cells, best)
         if second and differ(best.rate, second.rate):
@@ -183,6 +185,17 @@ class StatementChecks:
             out["baseline"] = best.rate.value / base.rate.value
         if best.efficiency.certain and best.ranks != best.baseline_ranks:
             out.update(named("efficiency", best.efficiency))
+        return out
+
+    @staticmethod
+    def no_answer_numbers(cells):
+        """Of cells of which none was measured."""
+        runs = [run for cell in cells for run in cell.runs]
+        failed = [run for run in runs if run.status == "failed"]
+        out = {"runs": len(runs), "failed": len(failed), "steps": max(run.num_steps for run in runs)}
+        if failed:
+            problems = [run.attributes.get("error", "").split(" (")[0] for run in failed]
+            out["with_this_error"] = max(problems.count(problem) for problem in problems)
         return out
 
     @staticmethod

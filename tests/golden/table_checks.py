@@ -23,6 +23,7 @@ class TableChecks:
         self.check_table(report, "communication", studies, labels, self.kinds_of, self.communication_columns)
         self.check_table(report, "input_files", studies, labels, self.files_of, self.file_columns)
         self.check_table(report, "runs", studies, labels, lambda study: study.runs, self.run_columns)
+        self.check_table(report, "ranks", studies, labels, self.several_on_most_ranks, self.spread_columns, True)
         self.check_table(report, "data_sets", studies, labels, self.measured_of, self.data_set_columns, True)
         self.check_options_table(report, studies)
 
@@ -70,6 +71,17 @@ class TableChecks:
         return study.cells
 
     @staticmethod
+    def several_on_most_ranks(study):
+        """Each configuration's complete cell on most ranks, of those on two or more; one has a sentence instead."""
+        done = {tuple(cell.settings.items()): cell for cell in study.cells if cell.counts}
+        several = [cell for cell in done.values() if cell.ranks > 1]
+        return several if len(several) > 1 else []
+
+    @staticmethod
+    def spread_columns(_, cell, __):
+        return {"ranks": [cell.ranks], "slowest over fastest": [cell.spread]}
+
+    @staticmethod
     def measured_of(study):
         return [cell for cell in study.cells if cell.measured]
 
@@ -96,7 +108,7 @@ class TableChecks:
 
     @staticmethod
     def phase_columns(_, cell, __):
-        out = {"ranks": [cell.ranks], "step": [1000 * cell.mean_step]}
+        out = {"ranks": [cell.ranks], "mean step": [1000 * cell.mean_step]}
         return {**out, **{phase.replace("_", " "): [1000 * cell.phases[phase]] for phase in PHASES}}
 
     @staticmethod

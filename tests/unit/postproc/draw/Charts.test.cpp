@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/Estimate.hpp"
 #include "postproc/draw/BarChart.hpp"
 #include "postproc/draw/HeatMap.hpp"
 #include "postproc/draw/LineChart.hpp"
@@ -33,9 +34,11 @@ TEST(BarChart, EndsAnIntervalThatGoesOnWithAnArrow) {
 }
 
 TEST(BarChart, KeepsNotesOffTheReference) {
-  // The interval ends just before 1, where the dashed line would go through the note.
+  // The bar ends just before 1, where the dashed line would go through the note.
   BarChart chart;
-  chart.bars = {bar_with(0.9, {0.85, 0.97}), bar_with(1.2, {1.1, 1.3})};
+  chart.bars = {bar_with(0.97, {0.9, 1}), bar_with(1.2, {1.1, 1.3})};
+  for (Bar& bar : chart.bars)
+    bar.interval.reset();
   const Drawing without = chart.drawing();
   chart.reference = 1;
   const Drawing with = chart.drawing();
@@ -45,6 +48,29 @@ TEST(BarChart, KeepsNotesOffTheReference) {
     return drawing.script.substr(at, drawing.script.find('\n', at) - at);
   };
   EXPECT_NE(first_note(with), first_note(without));
+}
+
+TEST(BarChart, ValuesStandInOneColumnWhereThereAreIntervals) {
+  BarChart chart;
+  chart.bars = {bar_with(100, {80, 120}), bar_with(50, {40, 60})};
+  const std::string script = chart.drawing().script;
+
+  const auto across = [&](std::size_t from) {
+    const std::size_t at = script.find("'a note' at screen ", from) + std::string("'a note' at screen ").size();
+    return script.substr(at, script.find(',', at) - at);
+  };
+  EXPECT_EQ(across(0), across(script.find("'a note'") + 1));
+}
+
+TEST(BarChart, WhatFailedIsAStripAndHasNoPlaceOnTheAxis) {
+  BarChart chart;
+  chart.bars = {bar_with(100, {80, 120}), {"tf32", {}, {}, "failed", BarStatus::failed}};
+  const Drawing drawing = chart.drawing();
+
+  EXPECT_TRUE(has(drawing, "set object rectangle"));
+  ASSERT_EQ(drawing.tips.size(), 2U);
+  EXPECT_EQ(drawing.tips[1].text, "tf32: failed");
+  EXPECT_GT(drawing.tips[1].width, 100) << "over the whole width";
 }
 
 LineChart lines_with(double high, std::size_t num_series) {
@@ -96,4 +122,18 @@ TEST(HeatMap, BreaksTheNamesOfColumns) {
 }
 
 }  // namespace
+TEST(LineChart, WhatHasNoValueStandsInAStripBeyondTheWorseEnd) {
+  LineChart chart = lines_with(2, 1);
+  const double height = chart.drawing().height;
+  chart.series[0].crosses = {{chart.ticks.back(), kNone, std::nullopt, {}}};
+  const Drawing below = chart.drawing();
+  chart.crosses = Crosses::on_top;
+  const Drawing on_top = chart.drawing();
+
+  ASSERT_FALSE(below.tips.empty());
+  EXPECT_TRUE(has(below, "'failed'"));
+  EXPECT_GT(below.tips.back().y, height / 2);
+  EXPECT_LT(on_top.tips.back().y, height / 2);
+}
+
 }  // namespace multicard::post

@@ -37,7 +37,7 @@ TEST(AllocationFigures, ShowWhichTaskEachRankHad) {
 
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].title, "2 tasks had 3 ranks, with 1 move");
-  EXPECT_EQ(figures[0].caption, "The ranks had a task during 93 % of the time until the last one ended.");
+  EXPECT_EQ(figures[0].caption, "The ranks had a task during 93.3 % of the time until the last one ended.");
   const Gnuplot gnuplot;
   if (gnuplot.available()) {
     draw(gnuplot, figures);

@@ -102,7 +102,8 @@ TEST(BeforeAfter, ThePageShowsAnswersAsTextInTheirLines) {
   EXPECT_TRUE(has(page, "<dt>after</dt><dd>Yes.\n&lt;b&gt;1 &lt; 2&lt;/b&gt;</dd>"));
   EXPECT_TRUE(has(page, "<dt>before</dt><dd>–</dd>"));
   EXPECT_TRUE(has(page, "15 of 50, 30.0 %"));
-  EXPECT_TRUE(has(page, "intervals of the exact match: 1.1 to 13.5\u00A0% before, 19.1 to 43.8\u00A0% after."));
+  EXPECT_TRUE(
+      has(page, "intervals of the exact match: 1.1\u00A0% to 13.5\u00A0% before, 19.1\u00A0% to 43.8\u00A0% after."));
 }
 
 TEST(BeforeAfter, WithFewQuestionsAChangeIsNotSignificant) {

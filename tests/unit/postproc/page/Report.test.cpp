@@ -162,8 +162,7 @@ TEST(Report, NothingButFailuresIsStillAReport) {
 
   const std::string page = content_of(write_report(read_results({folder / "results.h5"}), folder / "out", Gnuplot()));
 
-  EXPECT_NE(page.find("there is no answer"), std::string::npos);
-  EXPECT_NE(page.find("no GPU"), std::string::npos);
+  EXPECT_NE(page.find("<h1>The run failed: no GPU</h1>"), std::string::npos);
 }
 
 TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
@@ -276,14 +275,14 @@ TEST(Report, AnEvaluationOfALanguageModelShowsItsScoresAndNoStepTables) {
   const std::string scores =
       "Test loss 1.43, perplexity 4.179 over 110 sequences (13,412 tokens, 2,803 of them targets); exact match 3 of "
       "50, "
-      "6.0 % (95 % interval 2.1 to 16.2 %).";
+      "6.0 % (95 % interval 2.1 % to 16.2 %).";
 
   const std::string page = content_of(write_report(evaluated, folder / "out", Gnuplot()));
   const auto json = nlohmann::json::parse(summary_json(evaluated, plan_figures(evaluated)))["evaluations"][0];
 
   EXPECT_EQ(terminal_table(evaluated),
             "story-1M, results/story/checkpoints/step_00000030/adapter_model.safetensors: " + scores + "\n");
-  EXPECT_NE(page.find(">3 of 50, 6.0 % (95 % interval 2.1 to 16.2 %)<"), std::string::npos);
+  EXPECT_NE(page.find(">3 of 50, 6.0 % (95 % interval 2.1 % to 16.2 %)<"), std::string::npos);
   EXPECT_NE(page.find("path: /data/models/story-1M"), std::string::npos);  // the deck
   for (const char* section : {"study", "step", "memory", "ranks", "runs"})
     EXPECT_EQ(page.find(fmt::format("<section id=\"{}\">", section)), std::string::npos) << section;

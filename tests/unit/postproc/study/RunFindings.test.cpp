@@ -48,7 +48,9 @@ TEST(RunFindings, NameAFewOfManyRuns) {
   const Findings found = run_findings(study_with({0.2, 0.2, 0.2, 0.2, 0.2, 0.1}));
 
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].text, "6 of 6 runs (0000, 0001, 0002, 0003, …; most in 0000): Steps wait for data.");
+  EXPECT_EQ(found[0].text, "All 6 runs (most in 0000): Steps wait for data.");
+  EXPECT_EQ(run_findings(study_with({0.2, 0.2, 0.2, 0.2, 0.3, 0}))[0].text,
+            "5 of 6 runs (0000, 0001, 0002, 0003, …; most in 0004): Steps wait for data.");
   EXPECT_EQ(run_findings(study_with({0, 0, 0.2}))[0].text, "1 of 3 runs (0002): Steps wait for data.");
 }
 
@@ -58,7 +60,7 @@ TEST(RunFindings, AreInTheTerminalThePageAndTheSummary) {
 
   const auto json = nlohmann::json::parse(summary_json(collection, figures));
   const std::string text = json["studies"][0]["findings"][0]["text"];
-  EXPECT_EQ(text, "2 of 2 runs (0000, 0001; most in 0001): Steps wait for data.");
+  EXPECT_EQ(text, "All 2 runs (most in 0001): Steps wait for data.");
   EXPECT_EQ(json["studies"][0]["findings"][0]["setting"], "data.workers");
   EXPECT_EQ(json["studies"][0]["runs"][1]["findings"][0]["numbers"]["share"], 0.4);
   EXPECT_NE(terminal_table(collection, std::nullopt).find(text + "\n"), std::string::npos);

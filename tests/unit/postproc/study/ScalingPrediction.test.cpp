@@ -99,7 +99,14 @@ TEST(ScalingPrediction, IsDrawnAndTabled) {
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_NE(figures[0].title.find(" predicted on "), std::string::npos) << figures[0].title;
   EXPECT_NE(figures[0].caption.find("falls below 0.8 from "), std::string::npos) << figures[0].caption;
-  EXPECT_NE(scaling_html(study).find("mean error"), std::string::npos);
+  EXPECT_NE(figures[0].caption.find("mean error"), std::string::npos) << figures[0].caption;
+  EXPECT_TRUE(scaling_html(study).empty()) << "the figure says it";
+  std::vector<RunReport> runs = strong_scaling();
+  for (RunReport run : strong_scaling()) {
+    run.settings["strategy"] = "other";
+    runs.push_back(run);
+  }
+  EXPECT_NE(scaling_html(study_of(runs)).find("mean error"), std::string::npos);
   EXPECT_TRUE(scaling_html(study_of({measured(1, 64), measured(2, 64)})).empty());
 }
 

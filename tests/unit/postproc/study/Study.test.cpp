@@ -163,7 +163,7 @@ TEST(Study, FailedRunsCountForNothingAndStoppedOnesOnlyAlone) {
   EXPECT_EQ(study.cell(0, 4)->status, CellStatus::stopped);
   EXPECT_DOUBLE_EQ(study.cell(0, 4)->rate.value, 150);
   EXPECT_FALSE(study.cell(0, 4)->speedup.known());
-  EXPECT_EQ(failures_finding(study).text.substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
+  EXPECT_EQ(failures_finding(study).text.substr(0, 36), "Of 3 runs, 1 failed and 1 stopped; t");
 }
 
 TEST(Study, RunsThatEndedEarlyAreNamedAndRepeatOthers) {
@@ -294,7 +294,15 @@ TEST(Findings, NothingCompleteHasNoAnswer) {
   RunReport failed = run_of({}, 2, 100);
   failed.status = "failed";
 
-  EXPECT_EQ(answer(study_of({failed}))[0].text, "No run completed with a measured step, so there is no answer.");
+  failed.error = "the loss of step 2 is -nan (training has diverged) Lower optimizer.learning_rate.";
+  RunReport other = failed, short_run = run_of({}, 2, kNone);
+  other.repeat = 1;
+  short_run.num_steps = 2;
+
+  EXPECT_EQ(answer(study_of({failed}))[0].text, "The run failed: the loss of step 2 is not finite.");
+  EXPECT_EQ(answer(study_of({failed, other}))[0].text, "All 2 runs failed: the loss of step 2 is not finite.");
+  EXPECT_EQ(answer(study_of({short_run}))[0].text,
+            "Nothing was measured: the run has 2 steps, left out as warm-up (skip_steps).");
 }
 
 }  // namespace

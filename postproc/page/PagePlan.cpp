@@ -1,0 +1,153 @@
+#include "postproc/page/PagePlan.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/BuildInfo.hpp"
+#include "base/JsonText.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "postproc/figures/PlanFigures.hpp"
+#include "postproc/page/Columns.hpp"
+#include "postproc/page/Html.hpp"
+#include "postproc/page/JsonValues.hpp"
+#include "postproc/page/PageFiles.hpp"
+#include "postproc/page/PageFrame.hpp"
+#include "postproc/page/PageParts.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/PlanAnswer.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+Columns<PlannedMachine> machine_columns(const std::string& objective) {
+  using Machine = PlannedMachine;
+  const auto value = [objective](std::optional<double> Machine::*member) {
+    return [objective, member](const Machine& machine) {
+      const std::optional<double>& number = machine.*member;
+      return HtmlCell(number ? value_text(objective, *number) : "–", number.value_or(kNone));
+    };
+  };
+  return {{"gpus", kJson | kPage, &Machine::gpus, "GPUs"},
+          {"value", kJson, &Machine::value},
+          {"equal", kJson, &Machine::equal},
+          {"sequential", kJson, &Machine::sequential},
+          {"the plan", value(&Machine::value)},
+          {"equal split", value(&Machine::equal)},
+          {"one after another", value(&Machine::sequential)},
+          {"gap", kJson, &Machine::gap},
+          {"from the optimum, at most", [](const Machine& machine) {
+             const double gap = machine.gap.value_or(kNone);
+             return HtmlCell(gap == 0 ? "optimal" : percent(gap), gap);
+           }}};
+}
+
+Columns<PlannedInterval> interval_columns() {
+  using Interval = PlannedInterval;
+  return {{"task", kJson | kPage, &Interval::task, "task"},
+          {"gpus", kJson | kPage, &Interval::gpus, "GPUs"},
+          {"nodes", kJson | kPage, &Interval::nodes, "nodes"},
+          {"start_s", kJson | kPage, &Interval::start_s, "from, s"},
+          {"end_s", kJson | kPage, &Interval::end_s, "to, s"}};
+}
+
+Columns<ReplayedPolicy> policy_columns() {
+  using Policy = ReplayedPolicy;
+  const auto duration = [](double Policy::*member) {
+    return [member](const Policy& policy) { return HtmlCell(human_duration(policy.*member), policy.*member); };
+  };
+  return {{"policy", kJson | kPage, &Policy::policy, "policy"}, {"jobs", kJson | kPage, &Policy::jobs, "jobs"},
+          {"average_jct_s", kJson, &Policy::average_s},         {"p99_jct_s", kJson, &Policy::p99_s},
+          {"makespan_s", kJson, &Policy::makespan_s},           {"average completion", duration(&Policy::average_s)},
+          {"99 % of jobs within", duration(&Policy::p99_s)},    {"all complete after", duration(&Policy::makespan_s)}};
+}
+
+std::string subject_of(const PlanFile& file) {
+  if (file.machines.empty())
+    return fmt::format("Replay of a workload under {}",
+                       file.policies.size() == 1 ? "one policy" : fmt::format("{} policies", file.policies.size()));
+  std::vector<std::string> sizes;
+  for (const PlannedMachine& machine : file.machines)
+    sizes.push_back(std::to_string(machine.gpus));
+  return fmt::format("Plan for {} on {} GPUs", file.machines.front().objective, join(sizes, ", "));
+}
+
+std::string details_of(const PlanFile& file) {
+  if (file.machines.empty())
+    return table(html_table("policies", "Policies, as simulated", policy_columns(), file.policies), Caption::name);
+  std::string out = table(html_table(
+      "plans", "Machines, and what is done without a plan: " + unit_of_objective(file.machines.front().objective) + ".",
+      machine_columns(file.machines.front().objective), file.machines));
+  for (const PlannedMachine& machine : file.machines)
+    if (!machine.schedule.empty())
+      out += table(html_table(fmt::format("schedule-{}", machine.gpus), fmt::format("On {} GPUs.", machine.gpus),
+                              interval_columns(), machine.schedule));
+  return out;
+}
+
+std::string figures_html(const std::vector<Figure>& figures, std::size_t first, std::size_t last) {
+  std::string out;
+  for (std::size_t i = first; i < std::min(last, figures.size()); ++i)
+    if (!figures[i].svg_on_page.empty())
+      out += figure_html(figures[i], first == 0 ? std::string() : figures[i].title, figures[i].subtitle);
+  return out.empty() ? out : "<div class=\"figures\">\n" + out + "</div>\n";
+}
+
+std::string page_of(const PlanFile& file, const std::vector<Figure>& figures,
+                    const std::vector<std::string>& warnings) {
+  const bool is_plan = !file.machines.empty();
+  std::string title = plan_finding(file).text;
+  title.pop_back();
+  std::vector<PagePart> parts{{"answer", "The answer", figures_html(figures, 0, 1)},
+                              {"details", is_plan ? "Who gets which GPUs, and when" : "Policies side by side",
+                               figures_html(figures, 1, figures.size()) + details_of(file)}};
+  std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
+  return html_page(
+      {title, subject_of(file), fmt::format("{}. Report by multicard-post {}.", file.path, build_info().version)},
+      warnings, parts);
+}
+
+}  // namespace
+
+std::string plan_summary_json(const PlanFile& file, const std::vector<Figure>& figures) {
+  Value::Json out{{"format", "multicard-summary"}, {"schema_version", 3}, {"headline", json_of(plan_finding(file))}};
+  if (file.machines.empty()) {
+    out["policies"] = json_rows(policy_columns(), file.policies);
+  } else {
+    out["objective"] = file.machines.front().objective;
+    out["plans"] = Value::Json::array();
+    for (const PlannedMachine& machine : file.machines) {
+      out["plans"].push_back(json_row(machine_columns(machine.objective), machine));
+      out["plans"].back()["schedule"] = json_rows(interval_columns(), machine.schedule);
+    }
+  }
+  out["figures"] = json_of(figures);
+  return json_text(out, 1) + "\n";
+}
+
+std::string write_plan_report(const PlanFile& file, const std::string& folder, const Gnuplot& gnuplot,
+                              Formats formats) {
+  std::vector<std::string> warnings;
+  std::vector<PageFile> pages;
+  std::vector<Figure> figures = figures_of(file);
+  if (gnuplot.available()) {
+    draw(gnuplot, figures, formats);
+    for (const Figure& figure : figures) {
+      pages.push_back({figure.id + ".svg", figure.svg});
+      if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
+    }
+  } else {
+    warnings.emplace_back("This report has no figures: gnuplot was not found.");
+    log_warning(warnings.back());
+  }
+  pages.push_back({"summary.json", plan_summary_json(file, figures)});
+  pages.push_back({"report.html", page_of(file, figures, warnings)});
+  write_pages(folder, pages);
+  return (std::filesystem::path(folder) / "report.html").string();
+}
+
+}  // namespace multicard::post
