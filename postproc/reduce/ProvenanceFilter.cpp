@@ -47,8 +47,10 @@ char at_or_blank(const std::string& text, std::size_t at) {
 /// Where the path begins whose part begins at `at`; npos where it is a relative one. After an option (-I/home/me) it
 /// begins with its first slash.
 std::size_t begin_of_path(const std::string& text, std::size_t at) {
+  // Folders of homes are near the root. Without a limit a long text of slashes would take its length squared.
+  constexpr std::size_t kLongest = 256;
   std::size_t begin = at;
-  while (begin > 0 && (is_of_name(text[begin - 1]) || text[begin - 1] == '/'))
+  while (begin > 0 && at - begin < kLongest && (is_of_name(text[begin - 1]) || text[begin - 1] == '/'))
     --begin;
   if (text[begin] == '/') return begin;
   return text[begin] == '-' ? text.find('/', begin) : std::string::npos;

@@ -24,8 +24,9 @@ class ProvenanceFilter {
  public:
   explicit ProvenanceFilter(Privacy privacy = Privacy::filtered);
 
-  /// Home folders are those below /home (also /nfs/home) and /Users, /root, and $HOME of this process. Secrets are tokens by their prefixes (hf_, ghp_, AKIA, …), what stands after a key that names_secret(),
-  /// and user and password in URLs.
+  /// Home folders are those below /home (also /nfs/home) and /Users, /root, and $HOME of this process. Secrets are
+  /// tokens by their prefixes (hf_, ghp_, AKIA, …), what stands after a key that names_secret(), and user and password
+  /// in URLs.
   std::string filtered(const std::string& text);
   /// The same of a text with versions, which look like addresses: 1.14.4.3.
   std::string filtered_version(const std::string& text);

@@ -69,10 +69,12 @@ std::pair<std::size_t, std::size_t> value_after(const std::string& text, std::si
   const char separator = text[end];
   if (separator == '=') return {end + 1, end_of_value(text, end + 1)};
   if (separator == ' ' && text.compare(begin, 2, "--") == 0) return {end + 1, end_of_value(text, end + 1)};
+  if (separator != ':') return {end, end};
   // Of YAML: prose has colons too, but not after the first word of a line that names a secret.
-  const std::size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
-  const bool begins_line = text.find_first_not_of(" -", line) >= begin;
-  if (separator != ':' || !begins_line) return {end, end};
+  std::size_t line = begin;
+  while (line > 0 && (text[line - 1] == ' ' || text[line - 1] == '-'))
+    --line;
+  if (line > 0 && text[line - 1] != '\n') return {end, end};
   const std::size_t value = std::min(text.find_first_not_of(' ', end + 1), text.size());
   return {value, std::min(text.find('\n', value), text.size())};
 }

@@ -165,7 +165,7 @@ TEST(Comparison, OverSeveralConfigurationsTheMeanIsGeometric) {
   const Comparison comparison = compare(a, b);
 
   EXPECT_TRUE(has(comparison.findings.front().text,
-                  "B is 1.41 times as fast as A (95 % interval 1.38–1.44), mean over "
+                  "B is 1.41 times as fast as A (95 % interval 1.39–1.44), mean over "
                   "2 configurations"))
       << comparison.findings.front().text;
   EXPECT_TRUE(has(finding_in(comparison, "spread").text,
