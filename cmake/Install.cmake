@@ -56,6 +56,7 @@ install(FILES ${_made}/multicard-setup-libtorch DESTINATION bin COMPONENT multic
 # ---- decks, batch scripts, modules, documents ------------------------------------------------------------------------
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/inputs ${PROJECT_SOURCE_DIR}/slurm DESTINATION ${_share} COMPONENT multicard
   REGEX "/inputs/tests$" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/postproc/schema DESTINATION ${_share} COMPONENT multicard)
 set(_modules ${PROJECT_SOURCE_DIR}/packaging/modulefiles)
 install(FILES ${_modules}/multicard.lua DESTINATION ${_share}/modulefiles/lmod/multicard COMPONENT multicard
   RENAME ${PROJECT_VERSION}.lua)

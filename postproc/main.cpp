@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -22,12 +23,14 @@
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Signals.hpp"
 #include "postproc/figures/PlanFigures.hpp"
+#include "postproc/page/ComparisonReport.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
 #include "postproc/page/PagePlan.hpp"
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/reduce/ReadPlan.hpp"
+#include "postproc/reduce/ReadRuns.hpp"
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/PlanAnswer.hpp"
 #include "postproc/trace/TraceReport.hpp"
@@ -44,7 +47,9 @@ struct Options {
   std::string heat;    ///< two axes with a comma between them; empty: not given
   std::string counts;  ///< file of counted methods; empty: none
   std::string csv;     ///< runs, cells or options; empty: not given
-  bool json = false, pdf = false;
+  bool json = false, pdf = false, compare = false;
+  bool is_full = false;             ///< nothing is filtered
+  std::vector<std::string> others;  ///< to compare with `files`; empty: `files` are the two
 };
 
 HeatAxes heat_axes(const std::string& text) {
@@ -68,9 +73,45 @@ void run_plan(const Options& options) {
   print(fmt::format("{}\nreport  {}\n", plan_finding(file).text, report));
 }
 
-void run(const Options& options) {
-  if (std::ranges::any_of(options.files, is_plan_file)) return run_plan(options);
-  Collection collection = read_results(options.files, known_setting_keys());
+constexpr const char* kFullProvenance =
+    "Publish addresses, home folders and secrets too, which are filtered from texts of the results file";
+
+ProvenanceFilter filter_of(bool is_full) {
+  return ProvenanceFilter(is_full ? Privacy::full : Privacy::filtered);
+}
+
+/// Which files are A and which are B.
+std::pair<std::vector<std::string>, std::vector<std::string>> compared_files(const Options& options) {
+  if (!options.files.empty() && !options.others.empty()) return {options.files, options.others};
+  const std::vector<std::string>& both = options.others.empty() ? options.files : options.others;
+  if (both.size() != 2)
+    throw UsageError(fmt::format("--compare takes two results, not {}", both.size()),
+                     "with several files of each, those of B follow --compare",
+                     "For example: multicard-post before/results.h5 after/results.h5 --compare");
+  return {{both.front()}, {both.back()}};
+}
+
+void compare(const Options& options) {
+  const auto [files_a, files_b] = compared_files(options);
+  ProvenanceFilter filter = filter_of(options.is_full);  // of both, so that one home folder has one name
+  const Collection a = read_results(results_paths(files_a), known_setting_keys(), filter),
+                   b = read_results(results_paths(files_b), known_setting_keys(), filter);
+  for (const Collection* side : {&a, &b})
+    for (const std::string& notice : side->notices)
+      log_warning(notice);
+  const ComparedResults results{a, b, compare(a, b)};
+  if (options.json) return print(comparison_json(results));
+  print(comparison_text(results, output_columns()));
+  if (!options.folder.empty()) print(fmt::format("report  {}\n", write_comparison(results, options.folder)));
+}
+
+void run(const Options& given) {
+  if (given.compare) return compare(given);
+  if (std::ranges::any_of(given.files, is_plan_file)) return run_plan(given);
+  Options options = given;
+  options.files = results_paths(given.files);
+  ProvenanceFilter filter = filter_of(options.is_full);
+  Collection collection = read_results(options.files, known_setting_keys(), filter);
   if (!options.counts.empty()) collection.counted = read_counted_methods(options.counts);
   for (const std::string& notice : collection.notices)
     log_warning(notice);
@@ -108,10 +149,9 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   app.footer(
       "multicard-post profile --help: tables of a run's profile.\n"
       "multicard-post trace --help: tables from traces of PyTorch's profiler.");
-  app.add_option("RESULTS.h5", options.files,
-                 "Results files; runs of one configuration are grouped. Or one file with what multicard plan --json, "
-                 "or a replay, printed")
-      ->required();
+  auto* files = app.add_option("RESULTS.h5", options.files,
+                               "Results files, or folders that hold a results.h5; runs of one configuration are "
+                               "grouped. Or one file with what multicard plan --json, or a replay, printed");
   app.add_option(
          "-o", options.folder,
          "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")
@@ -122,12 +162,28 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
                    "and number of ranks; --csv=options: the effect of each option")
           ->check(CLI::IsMember({"runs", "cells", "options"}));
   app.add_flag("--json", options.json, "Print the summary to standard output, write nothing")->excludes(csv);
-  app.add_option("--heat", options.heat, "The two axes of the heat map, across and down, e.g. image_size,precision")
-      ->type_name("AXIS,AXIS");
-  app.add_option("--counts", options.counts, "Add the table of what bench/method_counts.sh counted on a simulated GPU")
-      ->type_name("FILE");
-  app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
-  return parse(app, argc, argv);
+  auto* compare = app.add_option("--compare", options.others,
+                                 "Say what changed between two results, A B, or A... --compare B...; with -o also "
+                                 "write comparison.html and comparison.json")
+                      ->type_name("B.h5")
+                      ->expected(0, -1)
+                      ->excludes(csv);
+  auto* heat =
+      app.add_option("--heat", options.heat, "The two axes of the heat map, across and down, e.g. image_size,precision")
+          ->type_name("AXIS,AXIS");
+  auto* counts = app.add_option("--counts", options.counts,
+                                "Add the table of what bench/method_counts.sh counted on a simulated GPU")
+                     ->type_name("FILE");
+  auto* pdf = app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
+  app.add_flag("--full-provenance", options.is_full, kFullProvenance);
+  for (CLI::Option* of_reports : {heat, counts, pdf})
+    compare->excludes(of_reports);
+  if (const std::optional<int> code = parse(app, argc, argv)) return code;
+  options.compare = compare->count() > 0;
+  std::erase(options.others, "");  // what CLI11 has for an option without a value
+  if (files->count() == 0 && options.others.empty())
+    throw UsageError("no results file is named", "", "For example: multicard-post results/results.h5");
+  return std::nullopt;
 }
 
 constexpr std::size_t kMostRows = 1'000'000'000;  ///< that --top takes
@@ -137,7 +193,7 @@ struct ProfileOutputs {
   std::string folder;  ///< empty: nothing is written
   std::string csv;     ///< a table; empty: not given
   std::size_t most = 10;
-  bool json = false;
+  bool json = false, is_full = false;
 };
 
 void add_outputs(CLI::App& app, const std::string& kind, ProfileOutputs& outputs) {
@@ -153,9 +209,11 @@ void add_outputs(CLI::App& app, const std::string& kind, ProfileOutputs& outputs
   app.add_option("--top", outputs.most, "Rows of each rank in long tables of the terminal (default 10)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMostRows));
+  app.add_flag("--full-provenance", outputs.is_full, kFullProvenance);
 }
 
-void write(const ProfileSet& set, const ProfileOutputs& outputs) {
+void write(ProfileSet set, const ProfileOutputs& outputs) {
+  filter(set, filter_of(outputs.is_full));
   for (const std::string& notice : set.notices)
     log_warning(notice);
   if (!outputs.csv.empty()) return print(profile_csv(set, outputs.csv));

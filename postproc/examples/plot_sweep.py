@@ -20,13 +20,26 @@ def read(path):
     return pd.read_csv(path, dtype=TEXT, keep_default_na=False, na_values=[""])
 
 
+def axes_of(table):
+    """What the sweep varied, in its order; of a table without axes its configurations."""
+    return [column for column in table if column.startswith("axis.")] or ["configuration"]
+
+
+def name_of(keys, values):
+    """"strategy ddp, batch 64": the last part of each key with its value."""
+    return ", ".join(str(value) if key == "configuration" else f"{key.rsplit('.', 1)[-1]} {value}"
+                     for key, value in zip(keys, values))
+
+
 def draw(cells, runs, figure):
+    keys = axes_of(cells)
     done = runs[runs["status"] == "complete"]
     _, axes = pyplot.subplots(figsize=(6.4, 4))
     axes.plot(done["ranks"], done["rate_per_s"], ".", color="0.7", label="single runs")
-    for name, cell in cells[cells["status"] == "complete"].groupby("configuration", sort=False):
+    for values, cell in cells[cells["status"] == "complete"].groupby(keys, sort=False, dropna=False):
         low, high = cell["rate_per_s"] - cell["rate_per_s_low"], cell["rate_per_s_high"] - cell["rate_per_s"]
-        axes.errorbar(cell["ranks"], cell["rate_per_s"], yerr=[low, high], marker="o", capsize=3, label=name)
+        axes.errorbar(cell["ranks"], cell["rate_per_s"], yerr=[low, high], marker="o", capsize=3,
+                      label=name_of(keys, values))
     axes.set_xticks(sorted(cells["ranks"].unique()))
     axes.set_xlabel("ranks")
     axes.set_ylabel(f"{cells['unit'].iloc[0]}/s")

@@ -24,7 +24,7 @@ int num_complete(const Cell& cell) {
 }
 
 /// Axes of another study are settings that all runs of this one share.
-std::function<Value(const Cell&)> axis_value(const Study& study, const std::string& key) {
+std::function<std::string(const Cell&)> axis_value(const Study& study, const std::string& key) {
   return [&study, key](const Cell& cell) {
     const auto& settings = study.configuration(cell).settings;
     const auto found = settings.find(key);
@@ -54,6 +54,9 @@ Columns<Cell> identity_columns(const Study& study, std::size_t number, const std
        [&study](const Cell& cell) { return study.configuration(cell).full_label(); }, "configuration"}};
   for (const std::string& key : axes)
     columns.push_back({key, kCsv, axis_value(study, key)});
+  for (const std::string& key : axes)
+    columns.push_back(
+        {"axis." + key, kCsv, [value = axis_value(study, key)](const Cell& cell) { return axis_text(value(cell)); }});
   append(columns,
          {{"ranks", kCsv | kJson, &Cell::ranks},
           {"", kPage | kTerminal, [](const Cell& cell) { return HtmlCell(ranks_range(cell), cell.ranks); }, "ranks"},

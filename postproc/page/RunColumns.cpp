@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -87,6 +88,8 @@ Columns<Run> identity_columns(const Study& study, std::size_t number, const std:
     if (std::ranges::none_of(columns,
                              [&](const Column<Run>& column) { return column.is_in(kCsv) && column.name == key; }))
       columns.push_back({key, kCsv, [key](const Run& run) { return known_setting(run, key); }});
+  for (const std::string& key : axes)
+    columns.push_back({"axis." + key, kCsv, [key](const Run& run) { return axis_text(known_setting(run, key)); }});
   for (const Axis& axis : study.axes)
     columns.push_back({study.keys.label(axis.key), [key = axis.key](const Run& run) {
                          const std::string value = setting(run, key);
@@ -119,6 +122,15 @@ Columns<Run> total_columns() {
 std::string known_setting(const RunReport& run, const std::string& key) {
   const std::string value = setting(run, key);
   return value.empty() ? setting(run, short_key(key)) : value;
+}
+
+std::string axis_text(const std::string& value) {
+  // What pandas.read_csv takes for a missing value: groupby() would leave these rows out.
+  static const std::set<std::string> kReadAsMissing{"#N/A", "#N/A N/A", "#NA",     "-1.#IND", "-1.#QNAN", "-NaN",
+                                                    "-nan", "1.#IND",   "1.#QNAN", "<NA>",    "N/A",      "NA",
+                                                    "NULL", "NaN",      "None",    "n/a",     "nan"};
+  if (value == "null") return "not set";
+  return kReadAsMissing.contains(value) ? '"' + value + '"' : value;
 }
 
 Value::Json phases_json(const Measured& measured) {

@@ -41,6 +41,10 @@ Columns<ClassScore> class_columns();
 /// The value of a setting by its deck path, or by the run's own attribute: the axes of one study are fixed in another.
 std::string known_setting(const RunReport& run, const std::string& key);
 
+/// The value of an axis as CSV has it in the columns axis.KEY: "not set" for null, in quotation marks what readers of
+/// CSV take for a missing value (NA).
+std::string axis_text(const std::string& value);
+
 /// Seconds of each phase.
 Value::Json phases_json(const Measured& measured);
 

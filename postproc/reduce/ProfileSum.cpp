@@ -34,8 +34,13 @@ class RowSum {
         continue;
       }
       Row& known = rows_[place->second];
-      known.time.count += row.time.count;
-      known.time.total += row.time.total;
+      if constexpr (requires { row.time; }) {
+        known.time.count += row.time.count;
+        known.time.total += row.time.total;
+      } else {
+        known.calls += row.calls;
+        known.ns += row.ns;
+      }
       if constexpr (requires { row.cost; }) known.cost.add(row.cost);
       if constexpr (requires { row.bytes; }) known.bytes += row.bytes;
     }
@@ -58,6 +63,7 @@ class ProfileAdder {
     copies_.add(profile.copies);
     phases_.add(profile.phases);
     operators_.add(profile.operators);
+    mpi_.add(profile.mpi);
   }
 
   ProfileSum take() {
@@ -69,6 +75,7 @@ class ProfileAdder {
     sum.total.copies = copies_.take();
     sum.total.phases = phases_.take();
     sum.total.operators = operators_.take();
+    sum.total.mpi = mpi_.take();
     return sum;
   }
 
@@ -78,6 +85,7 @@ class ProfileAdder {
   RowSum<CopyRow> copies_;
   RowSum<PhaseRow> phases_;
   RowSum<OperatorRow> operators_;
+  RowSum<MpiRow> mpi_;
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace multicard::post {
 /// The windows of some ranks together.
 struct ProfileSum {
   std::int64_t rank_steps = 0;  ///< steps, each rank's counted
-  /// Counts and totals of calls, kernels, copies, collectives, phases and operators. Nothing else in it is of all.
+  /// Counts and totals of calls, kernels, copies, collectives, phases, operators and functions of MPI. Nothing else in
+  /// it is of all.
   Profile total;
 };
 

@@ -1,6 +1,7 @@
 #include "postproc/reduce/ReadRuns.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -83,6 +84,23 @@ std::string quick_notice(const std::vector<RunReport>& runs) {
 
 }  // namespace
 
+std::vector<std::string> results_paths(const std::vector<std::string>& names) {
+  std::vector<std::string> paths;
+  for (const std::string& name : names) {
+    const std::filesystem::path path(name);
+    std::error_code ignored;  // what is not there is reported where it is opened
+    if (!std::filesystem::is_directory(path, ignored)) {
+      paths.push_back(name);
+      continue;
+    }
+    paths.push_back((path / "results.h5").string());
+    if (!std::filesystem::exists(paths.back(), ignored))
+      throw DataError(fmt::format("the folder '{}' holds no results.h5", name), "",
+                      "Name the folder that a run wrote (run.output), or a results file.");
+  }
+  return paths;
+}
+
 Source source_of(const ResultsFile& file) {
   Source source;
   source.path = file.path();
@@ -110,19 +128,19 @@ Source source_of(const ResultsFile& file) {
   return shown_source(source);
 }
 
-RunsOfFiles read_runs(const std::vector<std::string>& paths) {
+RunsOfFiles read_runs(const std::vector<std::string>& paths, ProvenanceFilter& filter) {
   RunsOfFiles out;
   Fingerprints seen;
   for (const std::string& path : paths) {
     read_on_trial(path);
     const ResultsFile file = ResultsFile::open(path, Seal::is_checked);
-    const Source source = source_of(file);
+    const Source source = filter.filtered(source_of(file));
     const std::vector<std::string> names = file.run_names();
     if (names.empty())
       throw DataError(fmt::format("'{}' holds no run", path), "its group /runs is empty", "Run multicard again.");
     std::map<std::string, std::size_t> repeated;  // by the file that held them first
     for (const std::string& name : names) {
-      const RunData data = shown_run(file.run(name));
+      const RunData data = filter.filtered(shown_run(file.run(name)));
       const auto [first, is_new] = seen.emplace(fingerprint(source, data), source.path);
       if (!is_new) {
         ++repeated[first->second];

@@ -17,6 +17,9 @@ namespace {
 using Times = RankMatrix<double>;
 using Steps = std::vector<std::size_t>;
 
+/// Of the interval of a mean over steps, as of that of their median.
+constexpr std::size_t kLeastSteps = 6;
+
 /// Null where the file lacks the column.
 const Times* find_times(const RunData& run, const std::string& column) {
   const auto found = run.times.find(column);
@@ -107,6 +110,19 @@ void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
   report.rate = estimate_of_steps(rates);
 }
 
+/// The mean over ranks of each measured step, and over these the mean with its interval: ranks of one step are not
+/// independent of each other.
+Estimate mean_of_steps(const Times& times, const Steps& measured) {
+  std::vector<double> means;
+  for (const std::size_t i : measured) {
+    std::vector<double> of_ranks;
+    for (std::size_t rank = 0; rank < times.ranks; ++rank)
+      if (std::isfinite(times.at(rank, i))) of_ranks.push_back(times.at(rank, i));
+    if (!of_ranks.empty()) means.push_back(mean(of_ranks));
+  }
+  return estimate_of_mean(means, Basis::steps, kLeastSteps);
+}
+
 /// Means, unlike rates: medians of phases would not add up to the step.
 void reduce_phases(const RunData& run, const Steps& measured, RunReport& report) {
   const auto mean_of = [&](const Times& times) {
@@ -117,8 +133,12 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
     return mean(values);
   };
   report.mean_step = mean_of(run.times.at("step"));
+  report.step_mean = mean_of_steps(run.times.at("step"), measured);
   for (std::size_t p = 0; p < kNumPhases; ++p)
-    if (const Times* times = find_times(run, kPhaseNames[p])) report.phases[p] = mean_of(*times);
+    if (const Times* times = find_times(run, kPhaseNames[p])) {
+      report.phases[p] = mean_of(*times);
+      report.phase_means[p] = mean_of_steps(*times, measured);
+    }
   report.exposed_share = report.phase(Phase::reduce_wait) / report.mean_step;
   report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
 }

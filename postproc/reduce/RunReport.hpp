@@ -153,6 +153,11 @@ struct RunReport : Measured {
   std::int64_t num_measured = 0;  ///< after skip_steps and with all ranks present
   std::string unit = "rows";      ///< what `rate` counts: images, tokens or rows
 
+  /// \name The mean step and its phases with intervals over the measured steps, each the mean over ranks
+  /// @{
+  Estimate step_mean;
+  std::array<Estimate, kNumPhases> phase_means{};
+  /// @}
   std::vector<RankReport> rank_reports;
   std::map<std::string, CommunicationReport> communication;  ///< by kind
   std::map<std::string, double> transfers;                   ///< bytes a step and rank, by direction; mean over ranks

@@ -12,6 +12,11 @@ double log_distance(double a, double b) {
   return std::log(b / a);
 }
 
+/// An interval over steps excludes variation between runs.
+Basis weaker(Basis a, Basis b) {
+  return a == Basis::repeats && b == Basis::repeats ? Basis::repeats : Basis::steps;
+}
+
 /// Logarithms of ratios, cell by cell.
 struct Spread {
   std::vector<double> centres;  ///< of each cell
@@ -49,9 +54,60 @@ Estimate ratio(const Estimate& numerator, const Estimate& denominator, double fa
   const double down = std::hypot(log_distance(above.low, numerator.value), log_distance(denominator.value, below.high));
   const double up = std::hypot(log_distance(numerator.value, above.high), log_distance(below.low, denominator.value));
   result.interval = Interval{result.value * std::exp(-down), result.value * std::exp(up)};
-  // The weaker basis of both: an interval over steps excludes variation between runs.
-  const bool repeated = numerator.basis == Basis::repeats && denominator.basis == Basis::repeats;
-  result.basis = repeated ? Basis::repeats : Basis::steps;
+  result.basis = weaker(numerator.basis, denominator.basis);
+  return result;
+}
+
+Estimate difference(const Estimate& minuend, const Estimate& subtrahend) {
+  Estimate result;
+  if (!minuend.known() || !subtrahend.known()) return result;
+  result.value = minuend.value - subtrahend.value;
+  result.num_values = std::min(minuend.num_values, subtrahend.num_values);
+  if (!minuend.interval || !subtrahend.interval) return result;
+  const Interval &of = *minuend.interval, &less = *subtrahend.interval;
+  result.interval = Interval{result.value - std::hypot(minuend.value - of.low, less.high - subtrahend.value),
+                             result.value + std::hypot(of.high - minuend.value, subtrahend.value - less.low)};
+  result.basis = weaker(minuend.basis, subtrahend.basis);
+  return result;
+}
+
+Estimate geometric_mean(const std::vector<Estimate>& estimates) {
+  Estimate result;
+  double sum = 0, down = 0, up = 0;
+  bool has_interval = !estimates.empty();
+  Basis basis = Basis::repeats;
+  for (const Estimate& estimate : estimates) {
+    if (!(estimate.value > 0)) return {};
+    sum += std::log(estimate.value);
+    result.num_values += estimate.num_values;
+    has_interval = has_interval && estimate.interval && estimate.interval->low > 0;
+    if (!has_interval) continue;
+    down = std::hypot(down, log_distance(estimate.interval->low, estimate.value));
+    up = std::hypot(up, log_distance(estimate.value, estimate.interval->high));
+    basis = weaker(basis, estimate.basis);
+  }
+  const auto number = static_cast<double>(estimates.size());
+  if (!estimates.empty()) result.value = std::exp(sum / number);
+  if (!has_interval) return result;
+  result.interval = Interval{result.value * std::exp(-down / number), result.value * std::exp(up / number)};
+  result.basis = basis;
+  return result;
+}
+
+Estimate estimate_of_mean(const std::vector<double>& values, Basis basis, std::size_t least) {
+  // With more degrees of freedom Student's quantile is the normal one to four digits, and takes long to compute.
+  constexpr std::size_t kMany = 10'000;
+  Estimate result;
+  result.value = mean(values);
+  result.num_values = static_cast<int>(values.size());
+  if (values.size() < std::max<std::size_t>(least, 2)) return result;
+  const auto number = static_cast<double>(values.size());
+  const double deviation = std::sqrt(squares_around(result.value, values) / (number - 1));
+  const double quantile =
+      values.size() > kMany ? kNormalQuantile : student_quantile(static_cast<int>(values.size()) - 1);
+  const double half = quantile * deviation / std::sqrt(number);
+  result.interval = Interval{result.value - half, result.value + half};
+  result.basis = basis;
   return result;
 }
 

@@ -3,6 +3,7 @@
 /// (base/Estimate.hpp): their ratios. Nothing here knows what a run is. Values that are not finite must be left out by
 /// the caller.
 
+#include <cstddef>
 #include <vector>
 
 #include "base/Estimate.hpp"
@@ -13,6 +14,18 @@ namespace multicard::post {
 /// numerator / denominator times `factor`; the interval adds the relative half-widths of both in squares, on the
 /// logarithmic scale and for each side. Without an interval on either side there is none.
 Estimate ratio(const Estimate& numerator, const Estimate& denominator, double factor = 1);
+
+/// minuend - subtrahend; the distances of both from the ends of their intervals are added in squares, for each side.
+/// Without an interval on either side there is none.
+Estimate difference(const Estimate& minuend, const Estimate& subtrahend);
+
+/// The geometric mean of positive estimates that are independent of each other: the distances from the ends of their
+/// intervals are added in squares, on the logarithmic scale and for each side, and divided by their number. Without an
+/// interval on any of them there is none; unknown of nothing, and where one is unknown or not positive.
+Estimate geometric_mean(const std::vector<Estimate>& estimates);
+
+/// The arithmetic mean with Student's interval, from `least` values on.
+Estimate estimate_of_mean(const std::vector<double>& values, Basis basis, std::size_t least);
 
 /// factor / estimate: a time from a rate. The ends of the interval are swapped.
 Estimate reciprocal(const Estimate& estimate, double factor = 1);

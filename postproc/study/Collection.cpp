@@ -102,7 +102,13 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, const std::vec
 }  // namespace
 
 Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys) {
-  RunsOfFiles read = read_runs(paths);
+  ProvenanceFilter filter;
+  return read_results(paths, keys, filter);
+}
+
+Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys,
+                        ProvenanceFilter& filter) {
+  RunsOfFiles read = read_runs(paths, filter);
   for (Source& source : read.sources)
     if (source.keys.empty()) source.keys = keys;
   std::vector<Study> studies = studies_of(read.sources, read.timed);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/reduce/ProvenanceFilter.hpp"
 #include "postproc/study/CountedMethods.hpp"
 #include "postproc/study/Study.hpp"
 
@@ -22,6 +23,10 @@ struct Collection {
 /// continued, repeated or on another machine. Others stand as studies of their own, and so do the image and the text
 /// work of one file (a share). Throws what read_runs() throws.
 /// \param keys of this program, for files that say nothing of theirs
+/// \param filter of everything that stands in one report
+Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys,
+                        ProvenanceFilter& filter);
+/// With a filter of its own.
 Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys = {});
 
 }  // namespace multicard::post

@@ -168,6 +168,14 @@ ProfileSet read_run_profile(const std::string& file, const std::string& run) {
   return set;
 }
 
+void filter(ProfileSet& set, ProvenanceFilter by) {
+  set.subject = by.filtered(set.subject);
+  for (ProfiledRank& rank : set.ranks)
+    rank.file = by.filtered(rank.file);
+  for (std::string& notice : set.notices)
+    notice = by.filtered(notice);
+}
+
 std::string profile_text(const ProfileSet& set, std::size_t most, std::optional<std::size_t> columns) {
   std::string out;
   for (const ProfileTable& table : profile_tables(profiles_of(set), most)) {

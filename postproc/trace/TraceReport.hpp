@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/reduce/ProvenanceFilter.hpp"
 #include "profile/Profile.hpp"
 
 namespace multicard::post {
@@ -33,6 +34,9 @@ ProfileSet read_traces(const std::vector<std::string>& files);
 /// The profile that a run has recorded in a results file. \param run empty: the only one with a profile
 /// \throws DataError where the file cannot be read, UsageError where the run does not exist or has no profile
 ProfileSet read_run_profile(const std::string& file, const std::string& run);
+
+/// Takes what is private out of file names and notices.
+void filter(ProfileSet& set, ProvenanceFilter by);
 
 /// Every table as text, `most` rows of each rank in long ones. \param columns width of the terminal; none: unlimited
 std::string profile_text(const ProfileSet& set, std::size_t most, std::optional<std::size_t> columns);

@@ -87,7 +87,8 @@ class GoldenCase(Checks, StatementChecks, FindingChecks, ShareChecks, FigureChec
     def report(self, *results, folder=None):
         """The report of results files, as multicard-post writes it."""
         folder = folder or Path(results[0]).parent / "report"
-        words = [POST, *map(str, results), "-o", str(folder)]
+        # The source tree may be in a home folder, whose paths would be filtered.
+        words = [POST, *map(str, results), "-o", str(folder), "--full-provenance"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return Report(folder)

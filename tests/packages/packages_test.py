@@ -97,6 +97,7 @@ class Uses:
     def test_what_an_installation_holds(self):
         for name in ("bin/multicard-setup-libtorch", "share/multicard/inputs/llm/lora.yaml",
                      "share/multicard/scripts/env.sh", "share/multicard/slurm/share.sbatch",
+                     "share/multicard/schema/summary.schema.json",
                      "share/doc/multicard/docs/decks.md", "share/doc/multicard/copyright",
                      "share/doc/multicard/CITATION.cff", "share/doc/multicard/LICENSE"):
             self.assertTrue((self.prefix / name).is_file(), name)

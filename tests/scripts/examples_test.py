@@ -115,6 +115,15 @@ class SweepFigure(Example):
         shown = python("-c", f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); {show}", cwd=self.folder)
         self.assertEqual(shown.stdout, "['0000', '0001', '0002', '0003']\n", shown.stderr)
 
+    def test_lines_are_named_by_the_axes_of_the_sweep(self):
+        self.needs("pandas", "matplotlib")
+        (self.folder / "cells.csv").write_text("configuration,axis.parallel.strategy,axis.batch,ranks\n"
+                                               "\"ddp, 8\",ddp,8,1\n\"ddp, not set\",ddp,not set,1\n", encoding="utf-8")
+        show = ("import plot_sweep; cells = plot_sweep.read('cells.csv'); keys = plot_sweep.axes_of(cells); "
+                "print([plot_sweep.name_of(keys, values) for values, _ in cells.groupby(keys, sort=False)])")
+        shown = python("-c", f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); {show}", cwd=self.folder)
+        self.assertEqual(shown.stdout, "['strategy ddp, batch 8', 'strategy ddp, batch not set']\n", shown.stderr)
+
     def test_keeps_names_that_read_like_missing_values(self):
         self.needs("pandas", "matplotlib")
         (self.folder / "cells.csv").write_text("configuration,ranks,rate_per_s\nnull,1,2.5\nNA,2,\n", encoding="utf-8")

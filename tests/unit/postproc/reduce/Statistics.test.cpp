@@ -1,5 +1,6 @@
 #include "postproc/reduce/Statistics.hpp"
 
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -116,6 +117,44 @@ TEST(Statistics, EstimatesDifferOnlyWhenTheirIntervalsAreApart) {
   Estimate bare;
   bare.value = 1000;
   EXPECT_FALSE(significantly_different(estimate(10, 9, 11), bare));
+}
+
+TEST(Statistics, TheIntervalOfADifferenceAddsBothInSquares) {
+  const Estimate a{10, Interval{9, 12}, Basis::steps, 30}, b{4, Interval{3.5, 4.25}, Basis::repeats, 3};
+
+  const Estimate by = difference(a, b);
+
+  EXPECT_DOUBLE_EQ(by.value, 6);
+  EXPECT_DOUBLE_EQ(by.interval->low, 6 - std::hypot(1, 0.25));
+  EXPECT_DOUBLE_EQ(by.interval->high, 6 + std::hypot(2, 0.5));
+  EXPECT_EQ(by.basis, Basis::steps);
+  EXPECT_EQ(by.num_values, 3);
+  EXPECT_FALSE(difference(a, Estimate{4, std::nullopt, Basis::none, 1}).interval);
+  EXPECT_FALSE(difference(a, {}).known());
+}
+
+TEST(Statistics, AGeometricMeanOfEqualIntervalsNarrowsWithTheRootOfTheirNumber) {
+  const Estimate one{2, Interval{2 / 1.1, 2 * 1.1}, Basis::repeats, 3};
+  const Estimate four{8, Interval{8 / 1.1, 8 * 1.1}, Basis::repeats, 3};
+
+  const Estimate mean = geometric_mean({one, four});
+
+  EXPECT_DOUBLE_EQ(mean.value, 4);
+  EXPECT_NEAR(mean.interval->high, 4 * std::exp(std::log(1.1) / std::sqrt(2.0)), 1e-12);
+  EXPECT_NEAR(mean.interval->low, 4 * std::exp(-std::log(1.1) / std::sqrt(2.0)), 1e-12);
+  EXPECT_EQ(mean.basis, Basis::repeats);
+  EXPECT_FALSE(geometric_mean({one, {3, std::nullopt, Basis::none, 1}}).interval);
+  EXPECT_FALSE(geometric_mean({one, {}}).known());
+  EXPECT_FALSE(geometric_mean({}).known());
+}
+
+TEST(Statistics, AMeanHasStudentsInterval) {
+  const Estimate mean = estimate_of_mean({1, 2, 3}, Basis::repeats, 2);
+
+  EXPECT_DOUBLE_EQ(mean.value, 2);
+  EXPECT_NEAR(mean.interval->high, 2 + 4.302652729749 / std::sqrt(3.0), 1e-9);
+  EXPECT_FALSE(estimate_of_mean({1, 2, 3}, Basis::steps, 6).interval);
+  EXPECT_FALSE(estimate_of_mean({}, Basis::steps, 6).known());
 }
 
 }  // namespace

@@ -1,0 +1,299 @@
+// What a comparison says, in sentences.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Comparison.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Cells = std::vector<const ComparedCell*>;
+
+Cells measured_cells(const Comparison& comparison) {
+  Cells out;
+  for (const ComparedCell& cell : comparison.cells)
+    if (cell.is_measured()) out.push_back(&cell);
+  return out;
+}
+
+std::string signed_ms(double seconds) {
+  return fmt::format("{}{} ms", seconds < 0 ? "−" : "+", significant(1000 * std::abs(seconds), 3));
+}
+
+/// "1.23 times as fast as A (95 % interval 1.18–1.29)"
+std::string times_text(const Estimate& ratio, const std::string& than) {
+  return fmt::format("{} times as fast as {} (95 % interval {})", alike(ratio.value, ratio.value, 3), than,
+                     range_text(ratio, 3));
+}
+
+/// Of one configuration.
+Finding answer_of(const ComparedCell& cell) {
+  Finding out{{}, {{"ranks_a", cell.cell_a->ranks}, {"ranks_b", cell.cell_b->ranks}}, "headline"};
+  const Estimate& ratio = cell.rate_ratio;
+  if (!ratio.known()) {
+    out.text =
+        fmt::format("A counts {}, B counts {}: their rates cannot be compared", cell.study_a->unit, cell.study_b->unit);
+    return out;
+  }
+  if (!ratio.interval) {
+    out.text = "Too few values to compare the speed of A and B";
+    return out;
+  }
+  out.evidence.add({"ratio", ratio});
+  out.text = cell.is_measurable()
+                 ? "B is " + times_text(ratio, "A")
+                 : fmt::format("No measurable difference in speed between A and B ({})",
+                               is_too_wide(ratio) ? "the interval is too wide to tell" : range_text(ratio, 3));
+  return out;
+}
+
+/// Of several.
+Finding answer_of(const Cells& cells) {
+  std::vector<Estimate> ratios;
+  long faster = 0, slower = 0;
+  for (const ComparedCell* cell : cells) {
+    if (!cell->rate_ratio.known()) continue;
+    ratios.push_back(cell->rate_ratio);
+    if (cell->is_measurable()) ++(cell->rate_ratio.value > 1 ? faster : slower);
+  }
+  const auto all = static_cast<long>(ratios.size());
+  const Estimate mean = geometric_mean(ratios);
+  Finding out{{}, {{"configurations", all}, {"faster", faster}, {"slower", slower}}, "headline"};
+  if (!mean.interval) {
+    out.text = fmt::format("Too few values to compare the speed of A and B over {}", counted(all, "configuration"));
+    return out;
+  }
+  out.evidence.add({"ratio", mean});
+  out.text =
+      shows_no_difference(mean)
+          ? fmt::format("No measurable difference in speed between A and B over {} ({})", counted(all, "configuration"),
+                        is_too_wide(mean) ? "the interval is too wide to tell" : range_text(mean, 3))
+          : fmt::format("B is {}, mean over {}", times_text(mean, "A"), counted(all, "configuration"));
+  return out;
+}
+
+/// How many became faster and slower, and the extremes.
+Finding spread_of(const Cells& cells) {
+  long faster = 0, slower = 0;
+  const ComparedCell *least = nullptr, *most = nullptr;
+  for (const ComparedCell* cell : cells) {
+    if (!cell->rate_ratio.known()) continue;
+    if (cell->is_measurable()) ++(cell->rate_ratio.value > 1 ? faster : slower);
+    if (!least || cell->rate_ratio.value < least->rate_ratio.value) least = cell;
+    if (!most || cell->rate_ratio.value > most->rate_ratio.value) most = cell;
+  }
+  if (!least || least == most) return {};
+  const auto all = static_cast<long>(cells.size());
+  return {fmt::format("Of {}, {} became measurably faster and {} slower, from {} times ({}) to {} times ({}).",
+                      counted(all, "configuration"), faster, slower, alike(least->rate_ratio.value, 1, 3), least->label,
+                      alike(most->rate_ratio.value, 1, 3), most->label),
+          {{"configurations", all},
+           {"faster", faster},
+           {"slower", slower},
+           {"least", least->rate_ratio.value},
+           {"most", most->rate_ratio.value}},
+          "spread"};
+}
+
+/// "forward +1.9 ms (86.0 %), update +0.2 ms (9.1 %)": the phases that moved measurably in the direction of the step.
+std::string contributors_of(const ComparedCell& cell, Finding& finding) {
+  constexpr double kWorthMentioning = 0.05;
+  std::vector<std::string> parts;
+  for (const ComparedPhase& phase : cell.phases) {
+    if (!phase.is_measurable() || !(phase.share >= kWorthMentioning)) continue;
+    const auto p = std::ranges::find(kPhaseNames, phase.name) - kPhaseNames.begin();
+    parts.push_back(fmt::format("{} {} ({} of the difference)", phase_name(static_cast<Phase>(p)),
+                                signed_ms(phase.difference.value), percent(phase.share)));
+    finding.evidence.add({{phase.name + "_s", phase.difference}, {phase.name + "_share", phase.share}});
+  }
+  return join(parts, ", ");
+}
+
+/// Phases that moved although the step did not, or against it.
+std::string others_of(const ComparedCell& cell, bool is_step_measurable) {
+  std::vector<std::string> parts;
+  for (const ComparedPhase& phase : cell.phases) {
+    const bool is_against = phase.share < 0;
+    if (!phase.is_measurable() || (is_step_measurable && !is_against)) continue;
+    const auto p = std::ranges::find(kPhaseNames, phase.name) - kPhaseNames.begin();
+    parts.push_back(phase_name(static_cast<Phase>(p)) + std::string(" ") + signed_ms(phase.difference.value));
+  }
+  constexpr std::size_t kMost = 3;
+  if (parts.size() > kMost) parts.resize(kMost);
+  return join(parts, ", ");
+}
+
+std::string listed(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 4;
+  if (names.size() > kMost) {
+    names.resize(kMost);
+    names.emplace_back("…");
+  }
+  return join(names, "; ");
+}
+
+/// The difference of the mean step, whose phases add up to it.
+Finding step_of(const ComparedCell& cell, bool is_one_of_many) {
+  const ComparedNumber& step = cell.mean_step;
+  Finding out{{}, {{"step_a_s", step.a}, {"step_b_s", step.b}, {"difference_s", step.difference}}, "phases"};
+  const std::string where = is_one_of_many ? "; largest change: " + cell.label : std::string();
+  const std::string numbers =
+      fmt::format("{} → {} ms{}", significant(1000 * step.a.value), significant(1000 * step.b.value), where);
+  const auto& interval = step.difference.interval;
+  if (!interval) {
+    out.text = fmt::format("Mean step {}: too few values for an interval, so no phase is named.", numbers);
+    return out;
+  }
+  const bool is_measurable = interval->low > 0 || interval->high < 0;
+  const std::string range = fmt::format("{} to {}", signed_ms(interval->low), signed_ms(interval->high));
+  if (!is_measurable) {
+    out.text = fmt::format("No measurable difference of the mean step ({}; difference {}).", numbers, range);
+  } else {
+    out.text = fmt::format("The mean step is {} {} ({}; 95 % interval {})",
+                           significant(1000 * std::abs(step.difference.value), 3) + " ms",
+                           step.difference.value > 0 ? "longer" : "shorter", numbers, range);
+    const std::string contributors = contributors_of(cell, out);
+    out.text += contributors.empty() ? "; no phase alone changed measurably." : ": " + contributors + ".";
+  }
+  if (const std::string others = others_of(cell, is_measurable); !others.empty())
+    out.text += fmt::format(" {}: {}.", is_measurable ? "Against it" : "Yet these phases changed", others);
+  return out;
+}
+
+/// The item of each kind that changed most in the direction of the step.
+Finding items_of(const ComparedCell& cell) {
+  const auto& step = cell.mean_step.difference.interval;
+  if (step && step->low <= 0 && step->high >= 0) return {};
+  // Of the mean step: less is in the noise of a profile's few steps.
+  constexpr double kNoticeable = 0.01;
+  Finding out{{}, {}, "items"};
+  std::vector<std::string> parts;
+  for (const ComparedItems& items : cell.items) {
+    const ComparedItem& first = items.items.front();
+    if (std::abs(first.difference()) < kNoticeable * cell.mean_step.a.value) continue;
+    parts.push_back(fmt::format("{} {} ({} → {} ms, {})", first.name, signed_ms(first.difference()),
+                                significant(1000 * first.seconds_a, 3), significant(1000 * first.seconds_b, 3),
+                                items.id));
+    out.evidence.add({{items.id + "_a_s", first.seconds_a}, {items.id + "_b_s", first.seconds_b}});
+  }
+  if (parts.empty()) return {};
+  out.text = "Changed most, a step and rank, without intervals: " + join(parts, "; ") + ".";
+  return out;
+}
+
+/// Ratios of rates do not say which of two kinds of work is better.
+Finding work_of(const Comparison& comparison) {
+  std::vector<std::string> parts;
+  for (const ComparedSetting& setting : comparison.settings)
+    if (setting.effect == "work")
+      parts.push_back(fmt::format("{} {} → {}", setting.key, setting.a.empty() ? "not set" : setting.a,
+                                  setting.b.empty() ? "not set" : setting.b));
+  if (parts.empty()) return {};
+  return {"A and B do different work, so that the ratio says what the difference costs, not which is better: " +
+              join(parts, ", ") + ".",
+          {},
+          "work",
+          Severity::notice};
+}
+
+/// What the intervals leave out.
+Finding basis_of(const Cells& cells) {
+  const auto over_steps =
+      std::ranges::count_if(cells, [](const ComparedCell* cell) { return cell->rate_ratio.basis == Basis::steps; });
+  const auto without = std::ranges::count_if(
+      cells, [](const ComparedCell* cell) { return cell->rate_ratio.known() && !cell->rate_ratio.interval; });
+  std::vector<std::string> parts;
+  if (over_steps > 0)
+    parts.emplace_back(
+        "Intervals are over the steps of single runs and leave out how much repeated runs differ: small differences "
+        "may "
+        "not repeat. Repeat A and B (repeat: 3 in a sweep) to know.");
+  if (without > 0)
+    parts.push_back(fmt::format("{} of {} have no interval: fewer than 6 measured steps.", without,
+                                counted(static_cast<long>(cells.size()), "configuration")));
+  if (parts.empty()) return {};
+  return {join(parts, " "), {{"over_steps", over_steps}, {"without_interval", without}}, "intervals", Severity::notice};
+}
+
+Finding same_of(const Cells& cells) {
+  const auto same = std::ranges::count_if(cells, [](const ComparedCell* cell) { return cell->is_same_run; });
+  if (same == 0) return {};
+  return {fmt::format("{} of {} {} the same times to the last digit: A and B hold the same runs.", same,
+                      counted(static_cast<long>(cells.size()), "configuration"), same == 1 ? "has" : "have"),
+          {{"same", same}},
+          "same_runs",
+          Severity::notice};
+}
+
+Finding unmatched_of(const Comparison& comparison) {
+  const std::size_t a = comparison.only_a.size(), b = comparison.only_b.size();
+  std::vector<std::string> unmeasured;
+  for (const ComparedCell& cell : comparison.cells)
+    if (!cell.is_measured())
+      unmeasured.push_back(
+          fmt::format("{} (A {}, B {})", cell.label, text_of(cell.cell_a->status), text_of(cell.cell_b->status)));
+  if (a + b == 0 && unmeasured.empty()) return {};
+  std::vector<std::string> parts;
+  if (a > 0) parts.push_back(fmt::format("{} only in A", a));
+  if (b > 0) parts.push_back(fmt::format("{} only in B", b));
+  if (!unmeasured.empty()) parts.push_back("without measured steps in one of both: " + listed(unmeasured));
+  return {"Not compared: " + join(parts, ", ") + ".",
+          {{"only_a", a}, {"only_b", b}, {"unmeasured", unmeasured.size()}},
+          "not_compared",
+          Severity::notice};
+}
+
+Finding evaluation_of(const ComparedEvaluation& evaluation) {
+  const ComparedNumber& score = evaluation.scores.front();
+  Finding out{{}, {{"a", score.a}, {"b", score.b}, {"difference", score.difference}}, "headline"};
+  const std::string numbers =
+      fmt::format("{} {} → {}", score.name, significant(score.a.value), significant(score.b.value));
+  if (!score.difference.interval) {
+    out.text =
+        fmt::format("B against A: {}; without an interval the difference says nothing of other samples", numbers);
+    return out;
+  }
+  const Interval& interval = *score.difference.interval;
+  const std::string range =
+      fmt::format("95 % interval of the difference {:+.4f} to {:+.4f}", interval.low, interval.high);
+  const bool is_measurable = interval.low > 0 || interval.high < 0;
+  out.text = is_measurable
+                 ? fmt::format("B has the {} {}: {} ({})", score.difference.value > 0 ? "higher" : "lower", score.name,
+                               numbers, range)
+                 : fmt::format("No measurable difference in {} between A and B ({}; {})", score.name, numbers, range);
+  return out;
+}
+
+}  // namespace
+
+Findings comparison_findings(const Comparison& comparison) {
+  Findings findings;
+  const auto add = [&](Finding finding) {
+    if (!finding.empty()) findings.push_back(std::move(finding));
+  };
+  const Cells cells = measured_cells(comparison);
+  if (!cells.empty()) add(cells.size() == 1 ? answer_of(*cells.front()) : answer_of(cells));
+  for (const ComparedEvaluation& evaluation : comparison.evaluations) {
+    Finding scored = evaluation_of(evaluation);
+    if (!findings.empty()) scored.id = "evaluation";
+    add(std::move(scored));
+  }
+  // What the answer must not be taken for, before what explains it.
+  add(work_of(comparison));
+  if (cells.size() > 1) add(spread_of(cells));
+  if (const ComparedCell* most = most_changed(comparison)) {
+    add(step_of(*most, cells.size() > 1));
+    add(items_of(*most));
+  }
+  for (Finding finding : {same_of(cells), basis_of(cells), unmatched_of(comparison)})
+    add(std::move(finding));
+  return findings;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What programs read of multicard-post: JSON by its schemas (postproc/schema), columns of axes, what is filtered.
+
+usage: schema_test.py [CLASS ...]   MULTICARD_SOURCE is the tree, MULTICARD_BIN the folder of the programs. Ends with 77
+where no Python has jsonschema (python3-jsonschema, scripts/setup.sh --test).
+"""
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    PYTHON = "/usr/bin/python3"  # apt's jsonschema is for this one
+    if os.path.exists(PYTHON) and not os.path.samefile(sys.executable, PYTHON) and \
+            subprocess.run([PYTHON, "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
+        os.execv(PYTHON, [PYTHON, *sys.argv])
+    print("SKIPPED: no Python here has jsonschema: install python3-jsonschema (scripts/setup.sh --test)")
+    sys.exit(77)
+
+SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+POST = pathlib.Path(os.environ["MULTICARD_BIN"]) / "multicard-post"
+REPORTS = sorted(path.name.split(".")[0] for path in (SOURCE / "tests/data/reports").glob("*.h5.gz"))
+
+
+def schema(name):
+    content = json.loads((SOURCE / f"postproc/schema/{name}.schema.json").read_text(encoding="utf-8"))
+    kind = jsonschema.Draft202012Validator
+    kind.check_schema(content)
+    return kind(content)
+
+
+def strings_of(value):
+    if isinstance(value, str):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings_of(one)
+
+
+def no_constant(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+class Stored(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory(prefix="multicard-schema.")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        for name in REPORTS:
+            packed = SOURCE / f"tests/data/reports/{name}.h5.gz"
+            (cls.folder / f"{name}.h5").write_bytes(gzip.decompress(packed.read_bytes()))
+
+    def post(self, *words):
+        done = subprocess.run([POST, *words], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def check(self, validator, document):
+        errors = [f"{list(error.absolute_path)}: {error.message}" for error in validator.iter_errors(document)]
+        self.assertEqual(errors[:5], [])
+        for text in strings_of(document):
+            self.assertNotIn(text.strip().lower(), ("nan", "inf", "-inf", "infinity", "-infinity"))
+
+
+class Json(Stored):
+    def test_the_summary_of_every_stored_report_fits_its_schema(self):
+        validator = schema("summary")
+        self.assertGreaterEqual(len(REPORTS), 14)
+        for name in REPORTS:
+            with self.subTest(report=name):
+                printed = self.post(f"{name}.h5", "--json")
+                self.check(validator, json.loads(printed, parse_constant=no_constant))
+
+    def test_comparisons_fit_theirs(self):
+        validator = schema("comparison")
+        for a, b in (("strong", "more_ranks"), ("profile_cpu", "profile_gpu"), ("evaluation", "evaluation"),
+                     ("options", "failed"), ("methods", "methods"), ("share", "share")):
+            with self.subTest(a=a, b=b):
+                printed = self.post(f"{a}.h5", f"{b}.h5", "--compare", "--json")
+                self.check(validator, json.loads(printed, parse_constant=no_constant))
+
+    def test_schemas_refuse_what_is_not_a_number(self):
+        validator = schema("summary")
+        for change in ("NaN", "1.5", True, [1]):
+            summary = json.loads(self.post("strong.h5", "--json"))
+            summary["studies"][0]["runs"][0]["rate_per_s"]["value"] = change
+            self.assertFalse(validator.is_valid(summary), change)
+        del summary["studies"][0]["runs"][0]["rate_per_s"]
+        self.assertFalse(validator.is_valid(summary))
+
+
+class Csv(Stored):
+    def table(self, kind, name):
+        return list(csv.DictReader(io.StringIO(self.post(f"{name}.h5", f"--csv={kind}"))))
+
+    def test_every_axis_has_a_column(self):
+        for name in REPORTS:
+            summary = json.loads(self.post(f"{name}.h5", "--json"))
+            if not summary["studies"]:
+                continue
+            keys = {axis["key"] for study in summary["studies"] for axis in study["axes"]}
+            for kind in ("cells", "runs"):
+                with self.subTest(report=name, table=kind):
+                    rows = self.table(kind, name)
+                    self.assertEqual({column[5:] for column in rows[0] if column.startswith("axis.")}, keys)
+
+    def test_columns_of_axes_have_the_values_of_the_runs(self):
+        summary = json.loads(self.post("options.h5", "--json"))
+        runs = {run["name"]: run for run in summary["studies"][0]["runs"]}
+        for row in self.table("runs", "options"):
+            for axis in summary["studies"][0]["axes"]:
+                self.assertEqual(row["axis." + axis["key"]], runs[row["run"]]["settings"][axis["key"]])
+        cells = self.table("cells", "options")
+        places = {tuple(row[column] for column in row if column.startswith("axis.")) + (row["ranks"],) for row in cells}
+        self.assertEqual(len(places), len(cells))  # they identify a line
+
+
+class Published(Stored):
+    ADDRESS = "192.0.2.2"  # in an environment variable of every stored file
+
+    def test_reports_have_no_addresses(self):
+        self.post("strong.h5", "-o", "report")
+        page = (self.folder / "report/report.html").read_text(encoding="utf-8")
+        self.assertIn("tcp://[address]:", page)
+        for path in (self.folder / "report").glob("*"):
+            self.assertNotIn(self.ADDRESS, path.read_text(encoding="utf-8"), path)
+
+    def test_on_request_reports_have_all(self):
+        self.post("strong.h5", "-o", "full", "--full-provenance")
+        self.assertIn(self.ADDRESS, (self.folder / "full/report.html").read_text(encoding="utf-8"))
+
+    def test_home_folders_are_a_tilde(self):
+        environment = {**os.environ, "HOME": str(self.folder)}
+        words = [POST, self.folder / "strong.h5", "--json"]
+        for more, path in (([], "~/strong.h5"), (["--full-provenance"], f"{self.folder}/strong.h5")):
+            done = subprocess.run([*words, *more], env=environment, capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(done.stdout)["sources"][0]["path"], path)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
