@@ -1,8 +1,10 @@
 // multicard-post: results files to tables, figures and a report.
 
-#include <cstdio>
+#include <algorithm>
 #include <exception>
-#include <sstream>
+#include <filesystem>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +14,16 @@
 
 #include "base/AnyError.hpp"
 #include "base/BuildInfo.hpp"
-#include "base/Error.hpp"
+#include "base/ErrorReport.hpp"
 #include "base/Log.hpp"
-#include "base/Shown.hpp"
 #include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "cli/Complaint.hpp"
+#include "cli/Completion.hpp"
+#include "cli/HelpText.hpp"
+#include "cli/ManPage.hpp"
+#include "cli/WrongWords.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Signals.hpp"
 #include "postproc/page/Json.hpp"
@@ -30,8 +36,6 @@
 
 namespace multicard::post {
 namespace {
-
-constexpr std::size_t kHelpColumn = 30;  ///< where the descriptions of options begin
 
 struct Options {
   std::vector<std::string> files;
@@ -50,8 +54,25 @@ HeatAxes heat_axes(const std::string& text) {
   return {names[0], names[1]};
 }
 
+/// What multicard writes there, where a folder is named instead of it.
+std::string results_in(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path results = std::filesystem::path(path) / "results.h5";
+  if (std::filesystem::exists(results, ignored)) return results.string();
+  throw DataError(fmt::format("{} holds no results.h5", path), "a results file, or a folder with one, is needed",
+                  "multicard writes it to run.output when a run, sweep or share ends.");
+}
+
+std::vector<std::string> results_in(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  std::transform(paths.begin(), paths.end(), std::back_inserter(files),
+                 [](const std::string& path) { return results_in(path); });
+  return files;
+}
+
 void run(const Options& options) {
-  Collection collection = read_results(options.files, known_setting_keys());
+  Collection collection = read_results(results_in(options.files), known_setting_keys());
   if (!options.counts.empty()) collection.counted = read_counted_methods(options.counts);
   for (const std::string& notice : collection.notices)
     log_warning(notice);
@@ -59,7 +80,8 @@ void run(const Options& options) {
   if (options.csv == "cells") return print(cells_csv(collection));
   if (options.csv == "options") return print(options_csv(collection));
   if (options.json) return print(summary_json(collection, plan_figures(collection)));
-  const std::string folder = options.folder.empty() ? default_folder(options.files.front()) : options.folder;
+  const std::string folder =
+      options.folder.empty() ? default_folder(results_in(options.files.front())) : options.folder;
   ReportOptions report_options;
   if (!options.heat.empty()) report_options.heat = heat_axes(options.heat);
   if (options.pdf) report_options.formats = Formats::svg_and_pdf;
@@ -67,29 +89,17 @@ void run(const Options& options) {
   print(fmt::format("{}report  {}\n", terminal_table(collection, output_columns()), report));
 }
 
-/// The exit code when there is nothing to do: a wrong command line, or --help.
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  app.get_formatter()->column_width(kHelpColumn);
-  app.set_version_flag("-V,--version", "multicard-post " + build_info().version);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, complaint;
-    const int code = app.exit(error, out, complaint);
-    std::fputs(shown(complaint.str()).c_str(), stderr);
-    print(wrapped_help(out.str(), kHelpColumn));
-    return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
-  }
-  return std::nullopt;
-}
-
-/// Fills `options`, or returns the exit code when there is nothing to do.
-std::optional<int> parse(int argc, char** argv, Options& options) {
-  CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
+void describe(CLI::App& app, Options& options) {
+  app.name("multicard-post");
+  app.description("Tables, figures (SVG) and report.html from results files of multicard.");
   app.footer(
-      "multicard-post profile --help: tables of a run's profile.\n"
-      "multicard-post trace --help: tables from traces of PyTorch's profiler.");
-  app.add_option("RESULTS.h5", options.files, "Results files; runs of one configuration are grouped")->required();
+      "$ multicard-post results/tiny/results.h5\n"
+      "$ multicard-post results/first results/second -o report\n"
+      "$ multicard-post results/tiny --csv=cells\n"
+      "multicard-post help COMMAND describes a command.");
+  app.add_option("RESULTS.h5", options.files,
+                 "Results files, or folders with one; runs of one configuration are grouped")
+      ->required();
   app.add_option(
          "-o", options.folder,
          "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")
@@ -105,7 +115,6 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   app.add_option("--counts", options.counts, "Add the table of what bench/method_counts.sh counted on a simulated GPU")
       ->type_name("FILE");
   app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
-  return parse(app, argc, argv);
 }
 
 constexpr std::size_t kMostRows = 1'000'000'000;  ///< that --top takes
@@ -151,12 +160,13 @@ void run(const TraceOptions& options) {
   write(read_traces(options.files), options.outputs);
 }
 
-std::optional<int> parse(int argc, char** argv, TraceOptions& options) {
-  CLI::App app("Tables of calls, kernels, copies, operators and GPU time from traces of PyTorch's profiler (Kineto).",
-               "multicard-post trace");
+void describe(CLI::App& app, TraceOptions& options) {
+  app.name("multicard-post trace");
+  app.description(
+      "Tables of calls, kernels, copies, operators and GPU time from traces of PyTorch's profiler (Kineto).");
+  app.footer("$ multicard-post trace rank0.json rank1.json.gz -o tables");
   app.add_option("TRACE.json", options.files, "Traces, plain or gzipped, one for each rank")->required();
   add_outputs(app, "trace", options.outputs);
-  return parse(app, argc, argv);
 }
 
 struct ProfileOptions {
@@ -166,22 +176,79 @@ struct ProfileOptions {
 };
 
 void run(const ProfileOptions& options) {
-  write(read_run_profile(options.file, options.run), options.outputs);
+  write(read_run_profile(results_in(options.file), options.run), options.outputs);
 }
 
-std::optional<int> parse(int argc, char** argv, ProfileOptions& options) {
-  CLI::App app("Tables of what the profile windows of a run have recorded (profile.enabled=true).",
-               "multicard-post profile");
-  app.add_option("RESULTS.h5", options.file, "A results file")->required();
+void describe(CLI::App& app, ProfileOptions& options) {
+  app.name("multicard-post profile");
+  app.description("Tables of what the profile windows of a run have recorded (profile.enabled=true).");
+  app.footer("$ multicard-post profile results/tiny/results.h5 --csv kernels");
+  app.add_option("RESULTS.h5", options.file, "A results file, or a folder with one")->required();
   app.add_option("--run", options.run, "The run, where several have a profile")->type_name("NAME");
   add_outputs(app, "profile", options.outputs);
-  return parse(app, argc, argv);
+}
+
+/// The program with its commands, of which each has a parser of its own.
+CommandHelp described_program() {
+  Options options;
+  ProfileOptions profile;
+  TraceOptions trace;
+  CLI::App app, profile_app, trace_app;
+  describe(app, options);
+  describe(profile_app, profile);
+  describe(trace_app, trace);
+  CommandHelp program = described(app);
+  program.commands = {described(profile_app), described(trace_app)};
+  return program;
+}
+
+/// `multicard-post help [COMMAND]`, and what is installed next to the program: manual pages and completion.
+int help(const std::vector<std::string>& words) {
+  const CommandHelp program = described_program();
+  const std::string word = words.empty() ? "" : words[0], value = words.size() == 2 ? words[1] : "";
+  if (word == "--man" && !value.empty()) {
+    write_pages(man_pages(program, {"multicard(1)"}), "multicard " + build_info().version, value);
+  } else if (word == "--completion" && shell_named(value)) {
+    print(completion_script(*shell_named(value), program, {}));
+  } else {
+    const auto is_meant = [&](const CommandHelp* one) { return one->name() == (word.empty() ? program.path : word); };
+    const std::vector<const CommandHelp*> all = all_commands(program);
+    const auto found = std::find_if(all.begin(), all.end(), is_meant);
+    if (found == all.end() || words.size() > 1)
+      throw UsageError(fmt::format("'multicard-post help' does not know '{}'", join(words, " ")),
+                       "it knows profile, trace, --man FOLDER, and --completion bash, zsh or fish",
+                       "Example: multicard-post help profile");
+    print(wrapped_help(help_text(**found), kHelpColumn));
+  }
+  return static_cast<int>(ExitCode::complete);
+}
+
+/// The exit code when there is nothing to do: --help or --version. \throws UsageError for a wrong command line
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  app.set_version_flag("-V,--version", "multicard-post " + build_info().version, "Print the version");
+  std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    check_words(app, words);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
+  } catch (const CLI::CallForHelp&) {
+    return help(split(app.get_name(), ' ').size() == 1 ? std::vector<std::string>{}
+                                                       : std::vector{split(app.get_name(), ' ').back()});
+  } catch (const CLI::CallForVersion&) {
+    print("multicard-post " + build_info().version + "\n");
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(app, error);
+  }
+  return std::nullopt;
 }
 
 template <class AnyOptions>
 int parse_and_run(int argc, char** argv) {
   AnyOptions options;
-  if (const std::optional<int> code = parse(argc, argv, options)) return *code;
+  CLI::App app;
+  describe(app, options);
+  if (const std::optional<int> code = parse(app, argc, argv)) return *code;
   hold_signals();
   start_signal_thread();
   const AbortOnSignal guard;  // removes what is half-written
@@ -198,10 +265,11 @@ int main(int argc, char** argv) {
     const std::string_view command = argc > 1 ? argv[1] : "";
     if (command == "trace") return post::parse_and_run<post::TraceOptions>(argc - 1, argv + 1);
     if (command == "profile") return post::parse_and_run<post::ProfileOptions>(argc - 1, argv + 1);
+    if (command == "help") return post::help({argv + 2, argv + argc});
     return post::parse_and_run<post::Options>(argc, argv);
   } catch (const std::exception& error) {
     const Error found = as_error(error);
-    log_error(found.what());
+    log_error(error_report(found));
     return static_cast<int>(found.code());
   }
 }
