@@ -2,33 +2,32 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
-#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "Commands.hpp"
-#include "HelpFormats.hpp"
-#include "HelpKeys.hpp"
+#include "Examples.hpp"
+#include "GenerateLine.hpp"
+#include "Help.hpp"
 #include "OptionWords.hpp"
 #include "PrepareLine.hpp"
-#include "WrongWords.hpp"
+#include "RecipesLine.hpp"
 #include "base/BuildInfo.hpp"
+#include "base/ErrorReport.hpp"
 #include "base/Log.hpp"
-#include "base/Shown.hpp"
 #include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "generation/GenerationOptions.hpp"
+#include "cli/Complaint.hpp"
+#include "cli/Completion.hpp"
+#include "cli/HelpText.hpp"
+#include "cli/WrongWords.hpp"
 
 namespace multicard {
 
 namespace {
-
-constexpr std::int64_t kMostPromptsAtOnce = 1 << 16;
-constexpr std::size_t kHelpColumn = 34;  ///< where the descriptions of commands and options begin
 
 bool is_first_process() {
   // MPI is not started for help and wrong words, so the launcher must say which process speaks for all.
@@ -39,6 +38,13 @@ bool is_first_process() {
 
 using DeckCommand = ExitCode (*)(const DeckArguments&, const Communicator&);
 
+/// Words that replace values of the deck. \param name by which completion knows which keys the deck has
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const char* name = kKeyValue,
+                   const char* example = "run.epochs=2") {
+  app.add_option("overrides", overrides, fmt::format("Replaces a value of the deck, e.g. {}", example))
+      ->type_name(name);
+}
+
 /// Returns where the arguments will stand, for options that only this command has.
 DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::string& command_line, const char* name,
                                 const char* description, DeckCommand function) {
@@ -46,7 +52,7 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
   arguments->command_line = command_line;
   CLI::App* sub = app.add_subcommand(name, description);
   sub->add_option("deck", arguments->deck, "Deck (YAML)")->required();
-  sub->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  add_overrides(*sub, arguments->overrides);
   sub->add_flag("--dry-run", arguments->dry_run, "Check the deck, the data and the world size, then stop");
   sub->add_flag("--print-config", arguments->print_config, "Print the resolved deck to standard output, then stop");
   sub->add_flag("--smoke", arguments->smoke,
@@ -75,7 +81,7 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
   CLI::App* eval = app.add_subcommand(
       "eval", "Score a trained model on the test shards: images class by class, text by loss and perplexity");
   eval->add_option("source", arguments->source, "Deck (YAML), or a checkpoint folder")->required();
-  eval->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  add_overrides(*eval, arguments->overrides);
   eval->add_option("-o,--output", arguments->output,
                    "Results file; default: eval.h5 in run.output, with evaluate.limit=N eval_limitN.h5");
   eval->add_flag("--json", arguments->json, "Print the scores as JSON to standard output");
@@ -89,21 +95,12 @@ void add_plan(CLI::App& app, Command& command) {
   CLI::App* plan =
       app.add_subcommand("plan", "Compute from measured rates which task gets how many GPUs, and when; needs no GPU");
   plan->add_option("deck", arguments->deck, "Plan deck (YAML)")->required();
-  plan->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  add_overrides(*plan, arguments->overrides, "SETTING=VALUE", "objective=fairness");
   plan->add_flag("--json", arguments->json, "Print a line of JSON for each machine to standard output");
   plan->add_option("--svg", arguments->svg, "Write a picture (SVG): which task has which GPUs when");
   plan->callback([&command, arguments] {
     command.run = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
   });
-}
-
-/// An option that takes one of `words`.
-template <class E>
-void add_word(CLI::App& app, const std::string& name, std::optional<E>& value, Words<E> words,
-              const std::string& help) {
-  app.add_option_function<std::string>(
-         name, [&value, words](const std::string& word) { value = value_of<E>(word, words); }, help)
-      ->check(CLI::IsMember(texts_of<E>(words)));
 }
 
 void add_export(CLI::App& app, Command& command) {
@@ -134,81 +131,6 @@ void add_tokenize(CLI::App& app, Command& command) {
   });
 }
 
-/// CLI11 would turn -1 into the largest number.
-/// \param what the option gives
-CLI::Validator not_negative(const std::string& what) {
-  return CLI::Validator(
-      [what](const std::string& text) {
-        return text.starts_with("-") ? fmt::format("{} is negative, {} is 0 or more", text, what) : std::string();
-      },
-      "");
-}
-
-/// How tokens of an answer are chosen.
-void add_sampling(CLI::App& app, GenerateArguments& arguments) {
-  CLI::Option* greedy =
-      app.add_flag("--greedy", arguments.greedy, "Greedy decoding: always take the most probable token");
-  app.add_option("--temperature", arguments.temperature,
-                 "Sampling temperature: below 1 favours probable tokens, above 1 flattens the distribution")
-      ->capture_default_str()
-      ->excludes(greedy);
-  app.add_option("--top-p", arguments.top_p,
-                 "Nucleus sampling: draw from the smallest set of tokens with this total probability")
-      ->capture_default_str()
-      ->excludes(greedy);
-  app.add_option("--top-k", arguments.top_k, "Draw from the tokens with the K largest logits; 0: from all")
-      ->capture_default_str()
-      ->check(not_negative("top-k"))
-      ->excludes(greedy);
-  app.add_option("--repetition-penalty", arguments.repetition_penalty,
-                 "Divide the positive logits of tokens in prompt and answer by this, multiply the negative ones")
-      ->capture_default_str();
-  app.add_option("--stop", arguments.stops, "End the answer before this text; may be given several times")
-      ->allow_extra_args(false);
-  app.add_option("--seed", arguments.seed, "Seed of the sampling, 0 or more")
-      ->capture_default_str()
-      ->check(not_negative("a seed"));
-}
-
-void add_generate(CLI::App& app, Command& command) {
-  auto arguments = std::make_shared<GenerateArguments>();
-  CLI::App* generate =
-      app.add_subcommand("generate", "Generate text with a language model: answer a prompt or continue it");
-  generate->add_option("model", arguments->model, "Model folder, or a checkpoint of a language run")->required();
-  CLI::Option* prompt = generate->add_option(
-      "prompt", arguments->prompt,
-      "The prompt; - reads it from standard input, byte for byte: a final newline is part of it (printf '%s' adds "
-      "none, echo does)");
-  generate
-      ->add_option("--prompts", arguments->prompts,
-                   "File of prompts instead: JSON lines or an array of texts or of objects with a member prompt, or a "
-                   "table (.csv, .tsv); prints a line of JSON for each answer")
-      ->excludes(prompt);
-  generate->add_option("--batch", arguments->batch, "Prompts of the file that are answered at once, at most")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, kMostPromptsAtOnce));
-  generate->add_option("--adapter", arguments->adapter, "PEFT folder");
-  add_word<WeightDtype>(*generate, "--dtype", arguments->dtype, kWeightDtypeWords,
-                        "Data type of the computation; default: that of the model folder");
-  add_sampling(*generate, *arguments);
-  generate->add_option("--max-new", arguments->max_new, "Maximum number of new tokens")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, kMostNewTokens));
-  generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
-  generate->add_option("--template", arguments->template_name,
-                       "Prompt template; default: that of the training, else the folder's chat template");
-  CLI::Option* date =
-      generate->add_option("--date", arguments->date,
-                           "Date that the chat template writes, YYYY-MM-DD; default: that of the training, else "
-                           "2024-07-26");
-  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is")->excludes(date);
-  generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
-  generate->callback([&command, arguments] {
-    if (!arguments->prompt && arguments->prompts.empty()) throw CLI::RequiredError("prompt or --prompts");
-    command.run = [arguments](const Communicator& world) { return generate_command(*arguments, world); };
-  });
-}
-
 void add_info(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "Build, versions, ranks, devices and topology");
@@ -226,25 +148,23 @@ std::string version_text() {
                      build.cuda_compiled_in ? "compiled in" : "not compiled in");
 }
 
-/// Help and complaints of CLI11, which does not wrap its lines itself.
-void print_exit(const CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream out, complaint;
-  app.exit(error, out, complaint);
-  std::cerr << shown(complaint.str());
-  print(wrapped_help(out.str(), kHelpColumn));
+/// Gives each command of `app`, whose path is `path`, its examples.
+void add_examples(CLI::App& app, const std::string& path) {
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) {
+    const std::string name = path.empty() ? sub->get_name() : path + " " + sub->get_name();
+    sub->footer(examples_of(name));
+    add_examples(*sub, name);
+  }
 }
 
-std::optional<int> parse(int argc, const char* const* argv, Command& command) {
-  CLI::App app(
-      "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
-      "multicard");
-  app.set_version_flag("-V,--version", version_text());
+/// What the program is and which commands it has.
+void describe_program(CLI::App& app, Command& command, const std::string& command_line) {
+  app.set_version_flag("-V,--version", version_text(), "Print the version");
   app.footer(
-      "multicard help COMMAND describes one of them, multicard help keys the keys of decks, multicard help "
-      "formats those of others' files.");
+      "multicard help COMMAND describes one of them, multicard help KEY a key of decks, multicard help keys WORD those "
+      "about something, multicard help --search WORD looks everywhere, multicard help formats shows what is read of "
+      "others' files.");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(kHelpColumn);
-  const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
   DeckArguments& run = add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
   add_what_fits(*app.get_subcommand("run"), run);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
@@ -260,12 +180,26 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   add_tokenize(app, command);
   add_generate(app, command);
   add_info(app, command);
+  add_recipes(app, command);
+  add_examples(app, "");
+}
+
+std::string help_of_program(const CLI::App& app) {
+  const CLI::App& at = innermost_parsed(app);
+  const std::string before = at.get_parent() == nullptr ? "" : path_of(*at.get_parent());
+  return wrapped_help(help_text(described(at, before)), kHelpColumn);
+}
+
+std::optional<int> parse(int argc, const char* const* argv, Command& command) {
+  CLI::App app(
+      "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
+      "multicard");
+  describe_program(app, command, join(std::vector<std::string>(argv, argv + argc), " "));
   const std::vector<std::string> typed{argv + 1, argv + argc};
   std::vector<std::string> words = without_help_word(typed);
   try {
-    if (asks_for_keys(typed) || asks_for_formats(typed)) {
-      const std::string help = asks_for_keys(typed) ? help_on_keys(typed) : help_on_formats(typed);
-      if (is_first_process()) print(help);
+    if (const std::optional<std::string> help = help_on(typed, described(app))) {
+      if (is_first_process()) print(*help);
       return static_cast<int>(ExitCode::complete);
     }
     check_words(app, words);
@@ -273,11 +207,14 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
     return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    if (is_first_process()) print(help_of_program(app));
+  } catch (const CLI::CallForVersion&) {
+    if (is_first_process()) print(version_text() + "\n");
   } catch (const CLI::ParseError& error) {
-    const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-    if (is_first_process()) print_exit(app, error);
-    return static_cast<int>(is_help ? ExitCode::complete : ExitCode::usage);
+    throw usage_error(app, error);
   }
+  return static_cast<int>(ExitCode::complete);
 }
 
 }  // namespace
@@ -286,7 +223,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   try {
     return parse(argc, argv, command);
   } catch (const Error& error) {  // a wrong word, or help that cannot be written
-    if (is_first_process()) log_error(error.what());
+    if (is_first_process()) log_error(error_report(error));
     return static_cast<int>(error.code());
   }
 }

@@ -18,8 +18,8 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   CLI::App* text =
       prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
   const auto type = std::make_shared<std::string>(), loss = std::make_shared<std::string>();
-  text->add_option("--type", *type, join(texts_of<DatasetType>(kDatasetTypeWords), " | "))
-      ->type_name("TYPE")
+  text->add_option("--type", *type, "What the records are")
+      ->type_name(one_of(texts_of<DatasetType>(kDatasetTypeWords)))
       ->required();
   text->add_option("--in", options->inputs,
                    "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")

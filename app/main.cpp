@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "CommandLine.hpp"
+#include "base/ErrorReport.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/AbortOnSignal.hpp"
@@ -22,10 +23,10 @@ namespace {
 /// other takes it down at once, since the other ranks may be waiting for this one.
 int end_with(const Error& error, const Communicator& world) {
   if (error.scope() == Scope::all_ranks || world.size() == 1) {
-    log_error(error.what());
+    log_error(error_report(error));
     return static_cast<int>(error.code());
   }
-  log_local_error(error.what());
+  log_local_error(error_report(error));
   abort_job(error.code());
 }
 
@@ -46,7 +47,7 @@ int guarded(const Command& command, const Communicator& world) {
     throw;
   } catch (const std::exception& error) {
     const Error found = any_error(error);
-    log_local_error(found.what());
+    log_local_error(error_report(found));
     abort_job(found.code());
   } catch (...) {
     std::abort();
@@ -81,7 +82,7 @@ int run(int argc, char** argv) {
     return code;
   } catch (const std::exception& error) {  // MPI itself did not start
     const Error found = any_error(error);
-    log_local_error(found.what());
+    log_local_error(error_report(found));
     abort_job(found.code());
   }
 }

@@ -41,10 +41,25 @@ string(REPLACE "${TORCH_ROOT}/lib\n" "" _lines "${_lines}\n")
 file(WRITE ${_made}/library-folders "${TORCH_ROOT}\n${_lines}")
 install(FILES ${_made}/library-folders DESTINATION libexec/multicard COMPONENT site)
 
+# ---- manual pages and completion, which the programs write from their help ------------------------------------------
+# Not where they are sanitized: such programs are not installed, and slow.
+if(NOT MULTICARD_SANITIZE)
+  set(_help ${_made}/help)
+  add_custom_command(OUTPUT ${_help}/man1/multicard.1
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/write_help.sh $<TARGET_FILE:multicard> $<TARGET_FILE:multicard-post> ${_help}
+    DEPENDS multicard multicard-post ${CMAKE_CURRENT_LIST_DIR}/write_help.sh
+    COMMENT "Writing manual pages and completion" VERBATIM)
+  add_custom_target(installed_help ALL DEPENDS ${_help}/man1/multicard.1)
+  install(DIRECTORY ${_help}/man1 ${_help}/man5 DESTINATION share/man COMPONENT multicard)
+  install(DIRECTORY ${_help}/bash/ DESTINATION share/bash-completion/completions COMPONENT multicard)
+  install(DIRECTORY ${_help}/zsh/ DESTINATION share/zsh/site-functions COMPONENT multicard)
+  install(DIRECTORY ${_help}/fish/ DESTINATION share/fish/vendor_completions.d COMPONENT multicard)
+endif()
+
 # ---- LibTorch, fetched after the installation ------------------------------------------------------------------------
 set(_scripts ${PROJECT_SOURCE_DIR}/scripts)
-install(PROGRAMS ${_scripts}/setup_libtorch.sh ${_scripts}/wheel_records.py DESTINATION ${_share}/scripts
-  COMPONENT multicard)
+install(PROGRAMS ${_scripts}/setup_libtorch.sh ${_scripts}/wheel_records.py ${_scripts}/get_model.sh
+  ${_scripts}/gguf_to_folder.py DESTINATION ${_share}/scripts COMPONENT multicard)
 install(FILES ${_scripts}/env.sh ${_scripts}/lib.sh ${_scripts}/libtorch.sh DESTINATION ${_share}/scripts
   COMPONENT multicard)
 file(GLOB _pins ${_scripts}/libtorch/${version}.txt ${_scripts}/libtorch/${version}-gpu.txt)

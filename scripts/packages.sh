@@ -16,7 +16,7 @@ debian_test_packages() {  # DISTRIBUTION
   # shellcheck disable=SC2086  # names
   echo $browser clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
     iperf3 util-linux coinor-libcbc-dev python3-h5py python3-jsonschema nodejs lua5.3 lua-filesystem lua-json \
-    lua-posix lua-term tcl8.6 tcl
+    lua-posix lua-term tcl8.6 tcl groff zsh fish
 }
 # Unpacked into the cache, not installed: they exclude each other, and would change everyone's shells.
 debian_unpacked_packages() { echo lmod environment-modules; }

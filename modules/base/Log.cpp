@@ -1,14 +1,18 @@
 #include "base/Log.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/Colour.hpp"
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
@@ -111,12 +115,43 @@ void write_error(const std::string& text) {
   std::fflush(stderr);
 }
 
-void say(LogLevel level, const std::string& message) {
+/// "multicard: ", "multicard-post: "
+std::string program() {
+  return std::string(program_invocation_short_name) + ": ";
+}
+
+/// \param head what `message` begins with, which stands out where there are colours
+void say(LogLevel level, const std::string& head, const std::string& message) {
   const spdlog::level::level_enum as = to_spdlog(level);
   if (!logger().should_log(as)) return;
+  std::string text = laid_out(head + message);
+  if (!head.empty() && text.starts_with(head))
+    text.replace(0, head.size(), coloured(head, level == LogLevel::error ? Colour::red : Colour::yellow));
   // The open line is erased in the same write as the message: two writes could have another rank's text between them.
-  const std::string text = laid_out(message);
   logger().log(as, is_line_open().exchange(false) ? kEraseLine + text : text);
+}
+
+/// Warnings that were said. A sweep would repeat those of its deck with every variant.
+class SaidWarnings {
+ public:
+  /// Whether it is new.
+  bool add(const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    return said_.insert(message).second;
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    said_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> said_;
+};
+
+SaidWarnings& said_warnings() {
+  static SaidWarnings instance;
+  return instance;
 }
 
 }  // namespace
@@ -127,6 +162,7 @@ void set_log_identity(int rank, int size, const std::string& host) {
 
 void set_log_level(LogLevel level) {
   logger().set_level(to_spdlog(level));
+  said_warnings().forget();
 }
 
 LogRank::LogRank(int rank) : before_(std::exchange(rank_of_thread(), rank)) {}
@@ -136,27 +172,27 @@ LogRank::~LogRank() {
 }
 
 void log_debug(const std::string& message) {
-  if (speaks()) say(LogLevel::debug, message);
+  if (speaks()) say(LogLevel::debug, "", message);
 }
 void log_info(const std::string& message) {
-  if (speaks()) say(LogLevel::info, message);
+  if (speaks()) say(LogLevel::info, "", message);
 }
 void log_warning(const std::string& message) {
-  if (speaks()) say(LogLevel::warning, "warning: " + message);
+  if (speaks() && said_warnings().add(message)) say(LogLevel::warning, "warning: ", message);
 }
 void log_error(const std::string& message) {
-  if (speaks()) say(LogLevel::error, "multicard: " + message);
+  if (speaks()) say(LogLevel::error, program(), message);
 }
 void log_error_line(const std::string& message) {
-  if (speaks()) say(LogLevel::error, message);
+  if (speaks()) say(LogLevel::error, "", message);
 }
 
 void log_local_error(const std::string& message) {
   const Identity& self = identity();
   if (self.size == 1)
-    say(LogLevel::error, "multicard: " + message);
+    say(LogLevel::error, program(), message);
   else
-    say(LogLevel::error, fmt::format("rank {} on {}: {}", self.rank, self.host, message));
+    say(LogLevel::error, fmt::format("rank {} on {}: ", self.rank, self.host), message);
 }
 
 void write_open_line(const std::string& text) {

@@ -12,9 +12,9 @@ struct ForeignName {
   const char* own;
 };
 
-// Names of PEFT (r, target_modules), transformers (max_steps, per_device_train_batch_size), LLaMA-Factory (cutoff_len,
-// lora_rank) and PyTorch (channels_last). Not all are the same quantity (warmup_ratio, gradient_accumulation_steps):
-// the key is where a deck sets what they set.
+// Names of PEFT (r, target_modules), torchtune and Lightning (batch_size, max_epochs), transformers (max_steps,
+// per_device_train_batch_size), LLaMA-Factory (cutoff_len, lora_rank) and PyTorch (channels_last). Not all are the same
+// quantity (warmup_ratio, gradient_accumulation_steps): the key is where a deck sets what they set.
 constexpr std::array kKeys{
     ForeignName{"r", "method.rank"},
     ForeignName{"lora_r", "method.rank"},
@@ -45,6 +45,18 @@ constexpr std::array kKeys{
     ForeignName{"gradient_accumulation_steps", "run.micro_batch"},
     ForeignName{"per_device_train_batch_size", "run.batch_per_rank"},
     ForeignName{"train_batch_size", "run.global_batch"},
+    ForeignName{"batch_size", "run.global_batch"},
+    ForeignName{"micro_batch_size", "run.micro_batch"},
+    ForeignName{"max_epochs", "run.epochs"},
+    ForeignName{"num_epochs", "run.epochs"},
+    ForeignName{"max_steps_per_epoch", "run.steps"},
+    ForeignName{"max_seq_len", "data.max_length"},
+    ForeignName{"num_workers", "data.workers"},
+    ForeignName{"dataset", "data.train"},
+    ForeignName{"base_model", "model.path"},
+    ForeignName{"clip_grad_norm", "optimizer.clip_norm"},
+    ForeignName{"wd", "optimizer.weight_decay"},
+    ForeignName{"compute_dtype", "precision"},
     ForeignName{"logging_steps", "run.log_every"},
     ForeignName{"save_steps", "run.checkpoint_every"},
     ForeignName{"save_total_limit", "run.keep_checkpoints"},

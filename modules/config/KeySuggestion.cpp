@@ -20,7 +20,7 @@ std::optional<std::string> among_read(const KeysBySection& read, const std::stri
   // read count here, so that no key is suggested that this deck could not have.
   if (const std::optional<std::string> own = own_key(key)) {
     const std::size_t dot = own->rfind('.');
-    const std::string home = own->substr(0, dot), name = own->substr(dot + 1);
+    const std::string home = dot == std::string::npos ? "" : own->substr(0, dot), name = own->substr(dot + 1);
     const auto keys = read.find(home);
     if (keys != read.end() && has(keys->second, name)) return home == section ? name : *own;
   }
@@ -53,6 +53,21 @@ std::optional<std::string> suggested_key(const KeysBySection& read, const std::v
                                          const std::string& section, const std::string& key) {
   if (std::optional<std::string> found = among_read(read, section, key)) return found;
   return among(table, section, key);
+}
+
+std::optional<std::string> suggested_for_section(const KeysBySection& read, const std::vector<std::string>& keys) {
+  const auto with_path = [&](const std::string& key) -> std::optional<std::string> {
+    for (const auto& [section, known] : read)
+      if (!section.empty() && has(known, key)) return section + "." + key;
+    return std::nullopt;
+  };
+  for (const std::string& key : keys) {
+    const std::optional<std::string> own = own_key(key);
+    const std::string name = own ? own->substr(own->rfind('.') + 1) : key;
+    const std::optional<std::string> found = with_path(name);
+    if (found && (!own || *own == *found)) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace multicard

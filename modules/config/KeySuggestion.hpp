@@ -23,4 +23,7 @@ using KeysBySection = std::map<std::string, std::vector<std::string>>;
 std::optional<std::string> suggested_key(const KeysBySection& read, const std::vector<KnownKey>& table,
                                          const std::string& section, const std::string& key);
 
+/// For a section that no deck has, with these keys in it: where the first of them that is known stands here.
+std::optional<std::string> suggested_for_section(const KeysBySection& read, const std::vector<std::string>& keys);
+
 }  // namespace multicard

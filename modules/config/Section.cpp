@@ -246,9 +246,11 @@ void Section::finish() const {
     for (const std::string& key : map->keys) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       const std::string path = section.empty() ? key : section + "." + key;
+      std::optional<std::string> meant = suggested_key(record_->known, record_->table, section, key);
+      const Value* value = map->find(key);
+      if (!meant && value != nullptr && value->is_map()) meant = suggested_for_section(record_->known, value->keys);
       throw UnknownKeyError(fmt::format("deck {}, {}: unknown key", record_->deck.name(), path),
-                            fmt::format("known keys here: {}", join(known, ", ")),
-                            did_you_mean(suggested_key(record_->known, record_->table, section, key)));
+                            fmt::format("known keys here: {}", join(known, ", ")), did_you_mean(meant));
     }
   }
   if (record_->problem) throw UsageError(*record_->problem);

@@ -62,6 +62,13 @@ std::vector<std::string> names_of(const std::string& path) {
   return names;
 }
 
+/// Why a file that is there may not be found.
+std::string where_sought(const std::string& pattern) {
+  std::error_code failed;
+  const std::filesystem::path here = std::filesystem::current_path(failed);
+  return failed || pattern.starts_with('/') ? "" : fmt::format("paths are relative to {}", here.string());
+}
+
 }  // namespace
 
 std::vector<std::string> expand_glob(const std::string& pattern) {
@@ -77,7 +84,7 @@ std::vector<std::string> expand_glob(const std::string& pattern) {
     }
     paths = std::move(longer);
   }
-  if (paths.empty()) throw DataError(fmt::format("no file matches {}", pattern));
+  if (paths.empty()) throw DataError(fmt::format("no file matches {}", pattern), where_sought(pattern));
   // Sorted as bytes, not by the locale: runs on other machines must read in the same order.
   std::sort(paths.begin(), paths.end());
   return paths;

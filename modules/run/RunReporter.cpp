@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "comm/Mpi.hpp"
 #include "device/Gpu.hpp"
+#include "device/Memory.hpp"
 #include "results/EventFile.hpp"
 #include "results/JsonLines.hpp"
 
@@ -114,6 +115,11 @@ void RunReporter::step(const std::vector<StepTimes>& steps, std::int64_t num_com
   state.num_epochs = setup_.num_epochs();
   state.loss = last.loss;
   state.learning_rate = last.learning_rate;
+  if (seconds_since(memory_read_) > 1 || num_completed == setup_.num_steps) {
+    memory_bytes_ = setup_.device().gpu ? device_memory(setup_.device().device).peak_allocated : peak_resident_bytes();
+    memory_read_ = SteadyClock::now();
+  }
+  state.memory_bytes = memory_bytes_;
   progress_.step(state);
   if (!feed_ || (num_completed % setup_.options.run.log_every != 0 && num_completed < setup_.num_steps)) return;
   feed_->add(fmt::format("{}_per_s", data.unit().name), last.step, state.rate);

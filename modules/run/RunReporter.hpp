@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/Clock.hpp"
 #include "generation/Questions.hpp"
 #include "memory/MemoryEstimate.hpp"
 #include "results/MetricSink.hpp"
@@ -43,6 +44,8 @@ class RunReporter {
   const TrainingSetup& setup_;
   Progress progress_;
   std::unique_ptr<MetricFeed> feed_;  ///< on rank 0
+  std::int64_t memory_bytes_ = 0;     ///< as of memory_read_: reading it takes longer than showing it
+  TimePoint memory_read_{};
 };
 
 /// The epoch of the last of `num_completed` steps.

@@ -1,6 +1,8 @@
 #pragma once
 /// \file How far a share is, on the terminal.
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -26,7 +28,9 @@ class ShareProgressLine {
   std::optional<TimePoint> shown_;  ///< when progress was shown last
 };
 
-/// "vision 2 ranks, 5.1 steps/s, 40 s left | text 1 rank; next decision in 8 s"
-std::string progress_text(const ShareScheduler& scheduler, double left_s);
+/// "vision 2 ranks, 5.1 steps/s, 40 s left | text 1 rank; next decision in 8 s"; in fewer words where that is longer
+/// than `columns`.
+std::string progress_text(const ShareScheduler& scheduler, double left_s,
+                          std::size_t columns = std::numeric_limits<std::size_t>::max());
 
 }  // namespace multicard

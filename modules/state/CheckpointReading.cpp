@@ -64,9 +64,12 @@ void check_name(const std::string& checkpoint, std::int64_t step) {
 
 nlohmann::json parse_state(const std::string& checkpoint) {
   // The most frequent mistakes first, with what was probably meant.
-  if (const std::vector<fs::path> inside = complete_ones(fs::path(checkpoint) / "checkpoints"); !inside.empty())
-    throw DataError(fmt::format("{} is not a checkpoint", checkpoint), "it is the output folder of a run",
-                    fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
+  for (const auto& [below, what] :
+       {std::pair{"checkpoints", "it is the output folder of a run"}, {"", "it is the folder of a run's checkpoints"}})
+    if (const auto inside = complete_ones(*below == '\0' ? fs::path(checkpoint) : fs::path(checkpoint) / below);
+        !inside.empty())
+      throw DataError(fmt::format("{} is not a checkpoint", checkpoint), what,
+                      fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
   refuse_other_folders(checkpoint);
   if (!is_there((fs::path(checkpoint) / kMarker).string()))
     throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",

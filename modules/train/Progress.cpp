@@ -14,24 +14,31 @@ namespace multicard {
 
 namespace {
 
-/// A piece of the line; those of high rank go first when room is short.
+/// A piece of the line; those of high rank go first when room is short. Numbers have fixed columns, so that lines of a
+/// log stand below each other and a live one does not jump.
 struct Piece {
   int rank;
   std::string text;
 };
 
+constexpr int kLeastImportant = 8;
+
 std::vector<Piece> pieces_of(const ProgressState& state) {
-  const auto width = static_cast<int>(std::to_string(state.num_steps).size());
-  return {
-      {3, fmt::format("epoch {}/{}  ", state.epoch + 1, state.num_epochs)},
-      {0, fmt::format("step {:>{}}/{}", state.step, width, state.num_steps)},
+  const auto digits = [](std::int64_t number) { return static_cast<int>(std::to_string(number).size()); };
+  std::vector<Piece> pieces{
+      {5, fmt::format("epoch {:>{}}/{}  ", state.epoch + 1, digits(state.num_epochs), state.num_epochs)},
+      {0, fmt::format("step {:>{}}/{}", state.step, digits(state.num_steps), state.num_steps)},
       {0, fmt::format("  loss {:<6}", significant(state.loss, 3))},
-      {4, fmt::format("  lr {:<6}", significant(state.learning_rate, 3))},
-      {2, fmt::format("  {} {}/s", significant(state.rate, 3), state.unit)},
-      {5, fmt::format("  {} ms", significant(1e3 * state.step_s, 3))},
-      {6, fmt::format(" (data {} %, reduce {} %)", significant(100 * state.data_share, 2),
-                      significant(100 * state.reduce_share, 2))},
-      {1, fmt::format("  {} left", human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s))}};
+      {2, fmt::format("  {:>5} {}/s", significant(state.rate, 3), state.unit)},
+      {1,
+       fmt::format("  {:>10} left", human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s))},
+      {3, fmt::format("  comm {:>2.0f} %", 100 * state.reduce_share)}};
+  if (state.memory_bytes > 0)
+    pieces.push_back({4, fmt::format("  mem {:>7}", human_bytes(static_cast<double>(state.memory_bytes)))});
+  pieces.push_back({6, fmt::format("  {:>5} ms", significant(1e3 * state.step_s, 3))});
+  pieces.push_back({7, fmt::format("  data {:>2.0f} %", 100 * state.data_share)});
+  pieces.push_back({kLeastImportant, fmt::format("  lr {}", significant(state.learning_rate, 3))});
+  return pieces;
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ std::vector<Piece> pieces_of(const ProgressState& state) {
 std::string progress_line(const ProgressState& state, std::size_t columns) {
   const std::vector<Piece> pieces = pieces_of(state);
   std::string line;
-  for (int highest = 6; highest >= 0; --highest) {
+  for (int highest = kLeastImportant; highest >= 0; --highest) {
     line.clear();
     for (const Piece& piece : pieces)
       if (piece.rank <= highest) line += piece.text;

@@ -21,13 +21,14 @@ struct ProgressState {
   double learning_rate = 0;
   double rate = 0;  ///< units per second
   const char* unit = "img";
-  double step_s = 0;      ///< mean of the recent steps
-  double data_share = 0;  ///< of step_s
-  double reduce_share = 0;
+  double step_s = 0;              ///< mean of the recent steps
+  double data_share = 0;          ///< of step_s
+  double reduce_share = 0;        ///< of step_s: communication that is not overlapped
+  std::int64_t memory_bytes = 0;  ///< of this rank: on its GPU, or of its process; 0: not known
 };
 
-/// "epoch 2/2  step 432/624  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"; what
-/// matters least is left out where that is longer than `columns`.
+/// "epoch 2/2  step 432/624  loss 0.612     208 img/s        59 s left  comm  1 %  mem 1.12 GB    307 ms  data  0 %
+/// lr 0.071"; what matters least is left out where that is longer than `columns`.
 std::string progress_line(const ProgressState& state, std::size_t columns = std::numeric_limits<std::size_t>::max());
 
 /// Which of several runs a line is about: "[3/16] 0005", and with what distinguishes it from the others,
@@ -49,7 +50,6 @@ enum class Verbosity {
 
 /// Writes progress lines to standard error from rank 0: on a terminal (see Terminal) one line that rewrites itself and
 /// fits it, elsewhere a plain line every `log_every` steps, or as Verbosity says; MULTICARD_PROGRESS chooses otherwise.
-/// No colours.
 class Progress {
  public:
   static constexpr double kRarely = 600;  ///< seconds

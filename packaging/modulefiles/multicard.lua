@@ -13,6 +13,9 @@ whatis("Description: training and tuning of neural networks over the ranks of an
 conflict("multicard")
 
 prepend_path("PATH", pathJoin(prefix, "bin"))
+-- The empty entry keeps the pages of the system.
+append_path("MANPATH", "")
+prepend_path("MANPATH", pathJoin(prefix, "share/man"))
 setenv("MULTICARD_ROOT", pathJoin(prefix, "share/multicard"))
 -- As scripts/env.sh: parallel file systems often refuse HDF5's locks; Open MPI before 4.1.7 must lock whole ranges.
 pushenv("HDF5_USE_FILE_LOCKING", os.getenv("HDF5_USE_FILE_LOCKING") or "FALSE")

@@ -15,6 +15,9 @@ module-whatis "training and tuning of neural networks over the ranks of an MPI j
 conflict multicard
 
 prepend-path PATH $prefix/bin
+# The empty entry keeps the pages of the system.
+append-path MANPATH {}
+prepend-path MANPATH $prefix/share/man
 setenv MULTICARD_ROOT $prefix/share/multicard
 # As scripts/env.sh: parallel file systems often refuse HDF5's locks; Open MPI before 4.1.7 must lock whole ranges.
 # The user's own values stay, also when the module is unloaded.

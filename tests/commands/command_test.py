@@ -114,9 +114,10 @@ class CommandTest(unittest.TestCase):
                            self.path("labels"), "--classes", "4", "-o", self.path("train")))
 
     def expect(self, code, result, *texts):
+        """`texts` are patterns of standard error, in which what to do stands on a line after its error."""
         self.assertEqual(result[0], code, "\n".join(result[1:]))
         for text in texts:
-            self.assertRegex(result[2], text)
+            self.assertRegex(result[2] + result[2].replace("\n  ", " "), text)
         return result
 
     def runs(self, results):

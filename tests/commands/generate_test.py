@@ -110,7 +110,7 @@ class Generate(CommandTest):
         self.expect(4, run(1, "generate", str(MODEL), "--prompts", str(file)), "line 2 of .*prompts.jsonl", "prompt")
         self.expect(4, run(1, "generate", str(MODEL), "--prompts", self.path("none")), "none")
         self.expect(2, run(1, "generate", str(MODEL), "--prompts", str(file), "x"), "prompt excludes --prompts")
-        self.expect(2, run(1, "generate", str(MODEL)), "prompt or --prompts is required")
+        self.expect(2, run(1, "generate", str(MODEL)), "needs prompt or --prompts")
 
     def test_an_answer_ends_before_a_stop_string(self):
         whole = self.answer(MODEL, *STORY, "Once upon a time")

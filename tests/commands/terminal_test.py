@@ -29,7 +29,7 @@ class OnTerminal:
         self.leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower,
-                                        start_new_session=True, env=dict(os.environ, TERM="xterm", **environment),
+                                        start_new_session=True, env={**os.environ, "TERM": "xterm", **environment},
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # for Ctrl-C
         os.close(follower)
         self.shown = ""
@@ -73,14 +73,19 @@ class Live(CommandTest):
 
     def test_under_mpirun_the_line_rewrites_itself_and_fits(self):
         self.prepare()
-        for columns in (80, 200):
+        order = ("comm", "mem", "epoch", "ms", "data")
+        for columns, shown_fields in ((60, 0), (80, 2), (120, 5), (200, 5)):
             shown, lines = self.show(columns, mpirun(2, MULTICARD, *self.deck_of(6)))
             live = [line for line in lines if line.startswith("epoch ") or line.startswith("step ")]
             self.assertGreater(shown.count(ERASE), 1, shown)
             self.assertTrue(live, shown)
             words = [line for line in lines if "/" not in line]  # a path may be longer than a line
             self.assertEqual([line for line in words if len(line) > columns], [])
-            self.assertEqual(any("(data " in line for line in live), columns == 200, live)
+            for number, field in enumerate(order):
+                self.assertEqual(field in live[-1].split(), number < shown_fields, live[-1])
+            places = {tuple(line.index(text) for text in ("loss", "img/s", " left")) for line in live}
+            self.assertEqual(len(places), 1, live)
+            self.assertRegex(shown, r"batch +16 rows, 4 steps per epoch, 24 steps in total")
             self.assertRegex(live[-1], r"step +24/24 ")
 
     def sweep_deck(self, axes="{ranks: [1, 2], precision: [fp32, fp64]}", steps=4):
@@ -125,7 +130,7 @@ class Live(CommandTest):
             for variant, name in (("[1/2]", "0000"), ("[2/2]", "0001")):
                 head = "%s %s  " % (variant, name)
                 self.assertTrue(any(line.startswith(head) and line.endswith("starting") for line in rewritten), shown)
-                self.assertTrue(any(re.match(re.escape(head) + r"(epoch \d+/\d+  )?step +\d+/30  loss .* left$", line)
+                self.assertTrue(any(re.match(re.escape(head) + r"(epoch \d+/\d+  )?step +\d+/30  loss .* left", line)
                                     for line in rewritten), shown)
             stand = self.standing(shown)
             self.assertEqual(len([line for line in stand if re.match(r"\[\d/2\] ", line)]), 2, stand)
@@ -160,8 +165,41 @@ class Live(CommandTest):
             shown, _ = self.show(80, ["bash", "-c", command, self.path("log")])
             log = Path(self.path("log")).read_text()
             self.assertNotRegex(log, "[\x1b\r]")
-            self.assertRegex(log, r"(?m)^epoch 1/1  step 4/4 .* left$")
+            self.assertRegex(log, r"(?m)^epoch 1/1  step 4/4 .* left  comm")
             self.assertNotIn(ERASE, shown)
+
+    def test_a_shares_line_fits(self):
+        self.prepare()
+        share = Path(self.path("share.yaml"))
+        share.write_text("tasks:\n  - {name: first, deck: deck.yaml, epochs: 40}\n"
+                         "  - {name: second, deck: deck.yaml, epochs: 40, overrides: {run.seed: 4}}\n"
+                         "policy: {name: equal, interval_s: 1}\nrun: {output: %s}\n" % self.path("share"))
+        for columns, text in ((60, "first"), (200, r"first 1 rank, [\d.]+ steps/s, .* next decision in")):
+            shown, _ = self.show(columns, mpirun(2, MULTICARD, "share", str(share), "run.resume=never"))
+            rewritten = re.findall(re.escape(ERASE) + r"([^\r\n\x1b]*)", shown)
+            live = [line for line in rewritten if re.match(r"(first|second) \d", line)]
+            self.assertTrue(any(re.match(text, line) for line in live), shown)
+            self.assertEqual([line for line in live if len(line) >= columns], [])
+
+    def test_colours_set_off_warnings_and_errors_on_terminals_alone(self):
+        self.prepare()
+        words = ["taskset", "-c", "0", MULTICARD, *self.deck_of(1)]
+        warned = dict(OMP_NUM_THREADS="2")
+        self.assertIn("\x1b[33mwarning: \x1b[0m", self.show(80, words, **warned)[0])
+        self.assertNotIn("\x1b[33m", self.show(80, words, NO_COLOR="1", **warned)[0])
+        self.assertNotIn("\x1b", self.show(80, words, TERM="dumb", **warned)[0])
+        piped = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, **warned))
+        self.assertRegex(piped.stderr, "(?m)^warning: ")
+        terminal = OnTerminal(80, [MULTICARD, "run", self.path("none.yaml")])
+        self.assertEqual(terminal.finish()[0], 2)
+        self.assertIn("\x1b[31mmulticard: \x1b[0mdeck ", terminal.shown)
+
+    def test_a_warning_of_every_run_of_a_sweep_is_said_once(self):
+        self.prepare()
+        command = ["taskset", "-c", "0", MULTICARD, "sweep", self.sweep_deck("{precision: [fp32, fp64]}")]
+        done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, OMP_NUM_THREADS="2"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual(done.stderr.count("2 compute threads share 1 processor"), 1, done.stderr)
 
     def test_labelled_lines_are_plain(self):
         self.prepare()
@@ -224,7 +262,7 @@ class Words(CommandTest):
         self.assertIn("--print-config", self.expect(0, run(1, "help", "run"))[1])
         for words in (["help"], ["help", "generate"], ["help", "prepare", "text"]):
             self.assertLessEqual(max(map(len, run(1, *words)[1].splitlines())), 80)
-        self.assertIn("byte for byte", self.expect(0, run(1, "help", "generate"))[1])
+        self.assertIn("byte for byte", " ".join(self.expect(0, run(1, "help", "generate"))[1].split()))
         self.assertIn("--skip-bad", self.expect(0, run(1, "help", "prepare", "text"))[1])
         for word in ("-V", "--version"):
             self.assertRegex(self.expect(0, run(1, word))[1], r"^multicard \d+\.\d+\.\d+")
@@ -253,7 +291,7 @@ class Words(CommandTest):
     def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
         for words, texts in (
                 (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),
-                (["help", "swep"], ["unknown command 'multicard swep'", "Did you mean multicard sweep?"]),
+                (["help", "swep"], ["no command or key of decks is called 'swep'", "mean multicard help sweep?"]),
                 (["prepare", "image"], ["unknown command 'multicard prepare image'", "prepare images"]),
                 (["run", self.deck, "--quite"], ["unknown option '--quite' of multicard run", "Did you mean --quiet?"]),
                 (["prepare"], ["'multicard prepare' needs a command", "images, text"]),
@@ -284,8 +322,8 @@ class End(CommandTest):
     def test_one_rank_alone_ends_without_open_mpis_words(self):
         code, out, err = run(1, "generate", "/nope", "x")
         self.assertEqual(code, 4)
-        self.assertEqual(err, "multicard: /nope is neither a model folder nor a checkpoint (it does not exist) "
-                              "Name a model folder, or OUTPUT/checkpoints/step_... of a run.\n")
+        self.assertEqual(err, "multicard: /nope is neither a model folder nor a checkpoint (it does not exist)\n"
+                              "  Name a model folder, or OUTPUT/checkpoints/step_... of a run.\n")
 
     def test_an_error_of_rank_0_of_several_is_said_once(self):
         _, _, err = self.expect(4, run(2, "generate", "/nope", "x"))

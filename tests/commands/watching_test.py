@@ -92,7 +92,7 @@ class Watching(CommandTest):
             self.assertEqual(run(1, "run", self.deck, "--quiet")[2], results + "\n")
         _, _, err = self.expect(6, run(1, "run", self.deck, "--quiet", "run.resume=never",
                                        "optimizer.learning_rate=1e30", "run.keep_checkpoints=0"))
-        self.assertRegex(err, r"^%s\nmulticard: .*\n$" % results)
+        self.assertRegex(err, r"^%s\nmulticard: .*\n  .*\n$" % results)
 
     def test_a_terminal_has_one_line_that_fits(self):
         self.prepare()

@@ -52,6 +52,13 @@ class Uses:
         self.assertTrue("<svg" in report, "the report has no figure, which gnuplot draws")
         self.stops_on_a_signal(deck)
 
+    def test_recipes_come_from_the_installation(self):
+        out, _ = self.run_hidden("multicard", "recipes", "ls", "sweep", TORCH_ROOT=self.torch)
+        self.assertRegex(out, "(?m)^image/tiny_scaling +multicard sweep ")
+        self.run_hidden("multicard", "recipes", "cp", "llm/gsm8k", "mine.yaml", TORCH_ROOT=self.torch)
+        copied = (self.scratch / "work/mine.yaml").read_text()
+        self.assertIn(f"{self.prefix}/share/multicard/scripts/get_model.sh smollm2", copied)
+
     def stops_on_a_signal(self, deck):
         """The script is replaced by the program, which gets the signals and ends with its own code."""
         process = self.start("multicard", "run", deck, "run.steps=100000", "run.output=results/long", "run.log_every=1",
@@ -99,7 +106,10 @@ class Uses:
                      "share/multicard/scripts/env.sh", "share/multicard/slurm/share.sbatch",
                      "share/multicard/schema/summary.schema.json",
                      "share/doc/multicard/docs/decks.md", "share/doc/multicard/copyright",
-                     "share/doc/multicard/CITATION.cff", "share/doc/multicard/LICENSE"):
+                     "share/doc/multicard/CITATION.cff", "share/doc/multicard/LICENSE",
+                     "share/man/man1/multicard-run.1", "share/man/man5/multicard-deck.5",
+                     "share/bash-completion/completions/multicard-post", "share/zsh/site-functions/_multicard",
+                     "share/fish/vendor_completions.d/multicard.fish"):
             self.assertTrue((self.prefix / name).is_file(), name)
         for library in (self.prefix / "lib/multicard").glob("libarrow*"):
             self.assertTrue((self.prefix / "share/doc/multicard/licences/arrow/LICENSE.txt").is_file(), library)

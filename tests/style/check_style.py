@@ -40,7 +40,7 @@ GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
-POSTPROC_MODULES = {"base", "findings", "io", "profile", "results", "scheduling"}
+POSTPROC_MODULES = {"base", "cli", "findings", "io", "profile", "results", "scheduling"}
 # The keys that the program was built with, torch-free; ending on signals without half-written files.
 POSTPROC_MAIN_HEADERS = {"tasks/options/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
 FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> the others that its files may include

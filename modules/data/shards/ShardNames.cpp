@@ -91,13 +91,21 @@ void require_siblings(const std::string& pattern, const std::vector<std::string>
   }
 }
 
+std::vector<std::string> found_by(const std::string& pattern) {
+  try {
+    return expand_glob(pattern);
+  } catch (const DataError& error) {
+    throw DataError(error.problem(), error.why(), "multicard prepare writes shards: multicard help prepare");
+  }
+}
+
 }  // namespace
 
 // Root's list counts for all: on a network file system ranks may see different files for a moment.
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator) {
   const std::string found = agreed(communicator, [&] {
     if (!communicator.is_root()) return std::string();
-    std::vector<std::string> paths = expand_glob(pattern);
+    std::vector<std::string> paths = found_by(pattern);
     std::erase_if(paths, is_reference_file);
     if (paths.empty()) throw DataError(fmt::format("{} names no shards", pattern), "reference log-probabilities alone");
     require_siblings(pattern, paths);

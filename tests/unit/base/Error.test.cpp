@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ErrorReport.hpp"
+
 namespace multicard {
 namespace {
 
@@ -40,6 +42,12 @@ TEST(Error, KnowsTheProgramsExitCodes) {
   EXPECT_EQ(exit_code_of(75), ExitCode::stopped);
   for (const std::int64_t number : {-1LL, 7LL, 74LL, 256LL, 1LL << 32})
     EXPECT_EQ(exit_code_of(number), std::nullopt) << number;
+}
+
+TEST(Error, ThatEndsAProgramSaysWhatToDoOnALineOfItsOwn) {
+  EXPECT_EQ(error_report(UsageError("a.yaml cannot be read", "no such file", "Did you mean b.yaml?")),
+            "a.yaml cannot be read (no such file)\n  Did you mean b.yaml?");
+  EXPECT_EQ(error_report(UsageError("a.yaml cannot be read")), "a.yaml cannot be read");
 }
 
 }  // namespace

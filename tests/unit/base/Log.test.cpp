@@ -23,7 +23,16 @@ TEST(Log, AThreadCanCountAsAnotherRank) {
   }
   log_info("after");
 
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "meanwhile\ninside\nmulticard: of one rank\nafter\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "meanwhile\ninside\ntest_base: of one rank\nafter\n");
+}
+
+TEST(Log, AWarningIsSaidOnce) {
+  set_log_level(LogLevel::info);
+  testing::internal::CaptureStderr();
+  log_warning("slow");
+  log_warning("slow");
+  log_warning("slower");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: slow\nwarning: slower\n");
 }
 
 }  // namespace

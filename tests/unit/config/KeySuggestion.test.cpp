@@ -35,5 +35,12 @@ TEST(KeySuggestion, NamesKeysThatOnlyOtherDecksHave) {
   EXPECT_EQ(suggested("data", "qqqqqq"), "");
 }
 
+TEST(KeySuggestion, OfASectionThatThereIsNotIsWhereItsKeysStand) {
+  const auto of = [](const std::vector<std::string>& keys) { return suggested_for_section(kRead, keys).value_or(""); };
+  EXPECT_EQ(of({"qqq", "dtype"}), "model.dtype");
+  EXPECT_EQ(of({"model_name_or_path"}), "model.path");
+  EXPECT_EQ(of({"r"}), "");  // of a section that this deck cannot have
+}
+
 }  // namespace
 }  // namespace multicard

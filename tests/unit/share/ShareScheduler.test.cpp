@@ -315,6 +315,10 @@ TEST(ShareScheduler, ProgressNamesWhatRuns) {
   share.round();
   EXPECT_EQ(progress_text(share.scheduler, 8),
             "a 2 ranks, 1 steps/s, 1 min 30 s left | b 0 ranks; next decision in 8 s");
+  EXPECT_EQ(progress_text(share.scheduler, 8, 60), "a 2 ranks, 1 steps/s, 1 min 30 s left | b 0 ranks");
+  EXPECT_EQ(progress_text(share.scheduler, 8, 40), "a 2 ranks, 1 min 30 s left | b 0 ranks");
+  EXPECT_EQ(progress_text(share.scheduler, 8, 10), "a 2 | b 0");
+  EXPECT_EQ(progress_text(share.scheduler, 8, 3), "a 2");
 }
 
 }  // namespace

@@ -22,23 +22,39 @@ ProgressState example() {
   state.step_s = 0.307;
   state.data_share = 0.001;
   state.reduce_share = 0.0123;
+  state.memory_bytes = 1'120'000'000;
   return state;
 }
 
-TEST(Progress, LineNamesEpochStepLossRateAndTimeLeft) {
+TEST(Progress, LineNamesEpochStepLossRateTimeLeftCommunicationAndMemory) {
   EXPECT_EQ(progress_line(example()),
-            "epoch 2/2  step 432/624  loss 0.612   lr 0.0714  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left");
+            "epoch 2/2  step 432/624  loss 0.612     208 img/s        59 s left  comm  1 %  mem 1.12 GB    307 ms  "
+            "data  0 %  lr 0.0714");
 }
 
 TEST(Progress, ANarrowTerminalGetsWhatMattersMost) {
   const std::string whole = progress_line(example());
   EXPECT_EQ(progress_line(example(), whole.size()), whole);
   EXPECT_EQ(progress_line(example(), 79),
-            "epoch 2/2  step 432/624  loss 0.612   lr 0.0714  208 img/s  307 ms  59 s left");
-  EXPECT_EQ(progress_line(example(), 60), "epoch 2/2  step 432/624  loss 0.612   208 img/s  59 s left");
+            "step 432/624  loss 0.612     208 img/s        59 s left  comm  1 %  mem 1.12 GB");
+  EXPECT_EQ(progress_line(example(), 59), "step 432/624  loss 0.612     208 img/s        59 s left");
   EXPECT_EQ(progress_line(example(), 30), "step 432/624  loss 0.612 ");
   for (std::size_t columns = 0; columns < whole.size(); ++columns)
     EXPECT_LE(progress_line(example(), columns).size(), columns);
+}
+
+TEST(Progress, NumbersKeepTheirColumns) {
+  ProgressState later = example();
+  later.step = 7;
+  later.num_steps = 624;
+  later.loss = 12.34;
+  later.rate = 12345;
+  later.step_s = 6.2;
+  later.reduce_share = 0.5;
+  later.memory_bytes = 973'000'000;
+  const std::string first = progress_line(example()), second = progress_line(later);
+  for (const char* word : {"loss", " img/s", " left", "comm", "mem", " ms", "data"})
+    EXPECT_EQ(first.find(word), second.find(word)) << word << "\n" << first << "\n" << second;
 }
 
 const RunLabel kLabel{"[3/16] 0005", "[3/16] 0005  ranks 2  image_size 64"};
@@ -46,9 +62,9 @@ const RunLabel kLabel{"[3/16] 0005", "[3/16] 0005  ranks 2  image_size 64"};
 TEST(Progress, ALabelStandsBeforeTheLineAndIsWholeWhereThereIsRoom) {
   EXPECT_EQ(labelled_line({}, example(), 60), progress_line(example(), 60));
   EXPECT_EQ(labelled_line(kLabel, example(), 79),
-            "[3/16] 0005  epoch 2/2  step 432/624  loss 0.612   208 img/s  59 s left");
+            "[3/16] 0005  step 432/624  loss 0.612     208 img/s        59 s left  comm  1 %");
   EXPECT_EQ(labelled_line(kLabel, example(), 97),
-            "[3/16] 0005  ranks 2  image_size 64  epoch 2/2  step 432/624  loss 0.612   208 img/s  59 s left");
+            "[3/16] 0005  ranks 2  image_size 64  step 432/624  loss 0.612     208 img/s        59 s left");
   EXPECT_EQ(labelled_line(kLabel, example(), 1000), kLabel.whole + "  " + progress_line(example()));
   for (std::size_t columns = 0; columns < 200; ++columns)
     EXPECT_LE(labelled_line(kLabel, example(), columns).size(), columns);
@@ -83,7 +99,7 @@ TEST(Progress, OfOneRunOfManyLeavesNoLine) {
 TEST(Progress, OfARunAloneKeepsItsLastLine) {
   const std::string text = written("live", Verbosity::normal, 1, 0);
   EXPECT_NE(text.find("step 433/433"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with(" left\nend\n")) << text;
+  EXPECT_TRUE(text.ends_with(" mem 1.12 GB\nend\n")) << text;
 }
 
 TEST(Progress, OfOneRunOfManyIsRareInALog) {

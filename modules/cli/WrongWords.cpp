@@ -1,4 +1,4 @@
-#include "WrongWords.hpp"
+#include "cli/WrongWords.hpp"
 
 #include <algorithm>
 
@@ -30,11 +30,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string help_of(const std::string& path) {
-  const std::size_t space = path.find(' ');
-  return space == std::string::npos ? "multicard help" : "multicard help" + path.substr(space);
-}
-
 /// Values never begin with two dashes; CLI11 takes such a word for an option too.
 void check_options(const CLI::App& app, const std::string& path, const std::vector<std::string>& words) {
   const std::vector<std::string> known = names_of_options(app);
@@ -51,6 +46,11 @@ void check_options(const CLI::App& app, const std::string& path, const std::vect
 
 }  // namespace
 
+std::string help_of(const std::string& path) {
+  const std::size_t space = path.find(' ');
+  return space == std::string::npos ? path + " help" : path.substr(0, space) + " help" + path.substr(space);
+}
+
 std::vector<std::string> without_help_word(const std::vector<std::string>& words) {
   if (words.empty() || words.front() != "help") return words;
   std::vector<std::string> turned(words.begin() + 1, words.end());
@@ -62,6 +62,7 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
   // Before CLI11 parses: it complains of what is left over at the end, and suggests nothing.
   const CLI::App* at = &app;
   std::string path = app.get_name();
+  if (names_of_commands(app).empty()) return check_options(app, path, words);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].starts_with("-")) {
       if (words[i].starts_with("--")) check_options(*at, path, {words[i]});
