@@ -14,6 +14,7 @@
 #include "HelpKeys.hpp"
 #include "OptionWords.hpp"
 #include "PrepareLine.hpp"
+#include "WatchLine.hpp"
 #include "WrongWords.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
@@ -259,6 +260,7 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   add_export(app, command);
   add_tokenize(app, command);
   add_generate(app, command);
+  add_watch(app, command);
   add_info(app, command);
   const std::vector<std::string> typed{argv + 1, argv + argc};
   std::vector<std::string> words = without_help_word(typed);

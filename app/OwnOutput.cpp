@@ -19,6 +19,8 @@
 #include "share/ShareRecord.hpp"
 #include "state/CheckpointStore.hpp"
 #include "train/CheckpointWriter.hpp"
+#include "watch/Prometheus.hpp"
+#include "watch/WatchStatus.hpp"
 
 namespace multicard {
 
@@ -45,6 +47,7 @@ bool could_be_task_folder(const std::string& folder) {
 }
 
 void remove_results(const std::string& output) {
+  if (const std::string file = end_of_links(status_file(output)); is_status_file(file)) remove_own_file(file);
   if (const std::string file = end_of_links(in(output, "results.h5")); is_results_file(file)) remove_own_file(file);
 }
 
@@ -59,6 +62,8 @@ void require_own_output(const RunOptions& options) {
   CheckpointStore(output, 1).require_own();
   require_own_records(output);
   if (options.run.json_lines) require_own_file(in(output, "metrics.jsonl"), "the metrics of the run", is_metrics_file);
+  if (options.run.prometheus)
+    require_own_file(*options.run.prometheus, "the metrics of Prometheus", is_prometheus_file);
   const std::string events = in(output, "tensorboard");
   if (options.run.tensorboard && is_taken(events) && !is_folder(events)) refuse_foreign(events, "TensorBoard's folder");
 }
