@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
+#include "device/DeviceError.hpp"
 #include "watch/StatusWriter.hpp"
 
 namespace multicard {
@@ -27,6 +28,18 @@ class CommandStatus {
   void fail(const Error& error) { end(WatchState::failed, error.what()); }
   /// The state of a command that ends with this code.
   void end_with(ExitCode code);
+  /// Runs `body`, whose exit code or error is the end.
+  template <class Body>
+  ExitCode end_of(const Body& body) {
+    try {
+      const ExitCode code = body();
+      end_with(code);
+      return code;
+    } catch (const std::exception& error) {
+      fail(any_error(error));
+      throw;
+    }
+  }
 
  private:
   std::shared_ptr<StatusWriter> writer_;

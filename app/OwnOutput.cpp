@@ -35,7 +35,8 @@ std::string in(const std::string& folder, const char* name) {
 /// Whether a task of a share has written into the folder.
 bool is_task_folder(const std::string& folder) {
   const std::vector<std::string> checkpoints = names_in(in(folder, "checkpoints"));
-  return is_results_file(in(folder, "results.h5")) || is_marked(in(folder, "checkpoints")) ||
+  return is_results_file(in(folder, "results.h5")) || is_status_file(status_file(folder)) ||
+         is_marked(in(folder, "checkpoints")) ||
          std::any_of(checkpoints.begin(), checkpoints.end(), [&](const std::string& name) {
            return content_says(in(in(folder, "checkpoints"), name.c_str()) + "/" + kStateFile, "{", "multicard");
          });

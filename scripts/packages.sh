@@ -17,8 +17,9 @@ debian_test_packages() {  # DISTRIBUTION
   echo $browser clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
     util-linux coinor-libcbc-dev python3-h5py nodejs lua5.3 lua-filesystem lua-json lua-posix lua-term tcl8.6 tcl
 }
-# Unpacked into the cache, not installed: they exclude each other, and would change everyone's shells.
-debian_unpacked_packages() { echo lmod environment-modules; }
+# Unpacked into the cache, not installed: the first two exclude each other, and would change everyone's shells; the
+# third, of which tests use promtool, would start a server.
+debian_unpacked_packages() { echo lmod environment-modules prometheus; }
 
 missing_debian_packages() {
   local package

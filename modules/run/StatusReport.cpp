@@ -291,7 +291,10 @@ void StatusReport::end(RunStatus status, const std::optional<Error>& failure) {
   const WatchState state = status == RunStatus::complete ? WatchState::finished
                            : status == RunStatus::failed ? WatchState::failed
                                                          : WatchState::interrupted;
-  writer_->change([state](WatchStatus& whole) { set_state(whole, state); });
+  writer_->change([state](WatchStatus& whole) {
+    if (whole.run) whole.run->left_s = kNone;
+    set_state(whole, state);
+  });
   writer_ = nullptr;
 }
 

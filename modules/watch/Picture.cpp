@@ -52,7 +52,8 @@ std::vector<PictureLine> picture_of(const OutputView& watched, const PictureForm
   if (status.sweep) add_sweep(*status.sweep, lines);
   if (status.share) add_share(watched, lines);
   if (status.run) add_run(*status.run, lines);
-  lines.field("problem", status.problem, Tone::bad);
+  const bool is_said = status.run && status.run->problem == status.problem;
+  if (!is_said) lines.field("problem", status.problem, Tone::bad);
   return lines.lines();
 }
 
