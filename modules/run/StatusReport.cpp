@@ -198,10 +198,9 @@ void StatusReport::send_numbers() const {
 
 std::vector<WatchedRank> StatusReport::ranks() const {
   std::vector<WatchedRank> ranks{rank_of(recorder_->steps().steps(), setup_.communicator.rank())};
-  const std::vector<RankResources> used = reduce_resources(recorder_->newest(0));
-  if (!used.empty()) {
-    ranks.front().core_wait_share = used.front().core_wait;
-    ranks.front().throttled = used.front().gpu_throttled;
+  for (const RankResources& mine : reduce_resources(recorder_->newest(0))) {
+    ranks.front().core_wait_share = mine.core_wait;
+    ranks.front().throttled = mine.gpu_throttled;
   }
   // Rank 0 of the job is rank 0 of any run that it takes part in, on ranks without a gap.
   if (!setup_.communicator.is_root()) return ranks;
@@ -292,7 +291,7 @@ void StatusReport::end(RunStatus status, const std::optional<Error>& failure) {
                            : status == RunStatus::failed ? WatchState::failed
                                                          : WatchState::interrupted;
   writer_->change([state](WatchStatus& whole) {
-    if (whole.run) whole.run->left_s = kNone;
+    if (whole.run) whole.run->left_s = state == WatchState::finished ? 0 : kNone;
     set_state(whole, state);
   });
   writer_ = nullptr;

@@ -20,6 +20,12 @@ std::string percent(double share) {
   return significant(100 * share, share < 0.01 ? 1 : 2) + " %";
 }
 
+/// Of bars, which leave room for the words after them.
+std::size_t bar_columns(const PictureLines& lines) {
+  constexpr std::size_t kPart = 6, kMost = 20;
+  return std::min(kMost, lines.form().columns / kPart);
+}
+
 /// The first characters of a text that is too long.
 std::string cut(const std::string& text, std::size_t columns, Characters characters) {
   if (num_characters(text) <= columns) return text;
@@ -122,8 +128,9 @@ void add_curves(const WatchedRun& run, PictureLines& lines) {
 
 void add_progress(const WatchedRun& run, PictureLines& lines) {
   const double share = run.total_steps > 0 ? static_cast<double>(run.step) / static_cast<double>(run.total_steps) : 0;
-  std::string text = fmt::format("{} {}  step {}/{}, epoch {}/{}", bar(share, 20, lines.form().characters),
-                                 percent(share), grouped(run.step), grouped(run.total_steps), run.epoch, run.epochs);
+  std::string text =
+      fmt::format("{} {}  step {}/{}, epoch {}/{}", bar(share, bar_columns(lines), lines.form().characters),
+                  percent(share), grouped(run.step), grouped(run.total_steps), run.epoch, run.epochs);
   if (std::isfinite(run.left_s) && run.step < run.total_steps) text += ", " + left_text(run.left_s);
   lines.add(text);
 }
@@ -221,8 +228,8 @@ void add_run(const WatchedRun& run, PictureLines& lines) {
 
 void add_sweep(const WatchedSweep& sweep, PictureLines& lines) {
   const double share = sweep.total > 0 ? static_cast<double>(sweep.done) / static_cast<double>(sweep.total) : 0;
-  std::string text =
-      fmt::format("{} {}/{} variants done", bar(share, 20, lines.form().characters), sweep.done, sweep.total);
+  std::string text = fmt::format("{} {}/{} variants done", bar(share, bar_columns(lines), lines.form().characters),
+                                 sweep.done, sweep.total);
   if (sweep.failed > 0) text += fmt::format(", {} failed", sweep.failed);
   if (std::isfinite(sweep.left_s) && sweep.left_s > 0) text += fmt::format(", about {}", left_text(sweep.left_s));
   lines.add(text);

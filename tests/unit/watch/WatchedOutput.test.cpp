@@ -82,7 +82,7 @@ TEST_F(WatchedOutputTest, KnowsAProcessThatIsGoneFromOneThatIsSilent) {
 }
 
 TEST_F(WatchedOutputTest, ReadsTheFilesOfTasksAndNoOthers) {
-  status_.share.emplace().tasks = {{"one"}, {"../../one"}, {"later"}};
+  status_.share.emplace().tasks = {{"one", "", ""}, {"../../one", "", ""}, {"later", "", ""}};
   write(status_);
   fs::create_directories(folder_ + "/tasks/one");
   replace_file(status_file(folder_ + "/tasks/one"), status_text(test::whole_status()));
