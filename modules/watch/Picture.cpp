@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/Shown.hpp"
+#include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "watch/PictureParts.hpp"
 
@@ -43,7 +44,8 @@ PictureLine standing(const OutputView& watched) {
 std::vector<PictureLine> picture_of(const OutputView& watched, const PictureForm& form) {
   PictureLines lines(form);
   if (!watched.status) {
-    lines.add(watched.remark, Tone::faint);
+    for (const std::string& part : split(wrapped(shown(watched.remark), form.columns, 2), '\n'))
+      lines.add(part, Tone::faint);
     return lines.lines();
   }
   const WatchStatus& status = *watched.status;

@@ -160,9 +160,9 @@ class Watch(WatchTest):
         whole = self.status().read_text()
         for length in (0, 100, len(whole) - 5):
             self.status().write_text(whole[:length])
-            self.assertIn("to be readable", self.watch(self.path("out"), "--once", code=4))
+            self.assertRegex(self.watch(self.path("out"), "--once", code=4), r"to\s+be\s+readable")
         self.status().unlink()
-        self.assertIn("which is not there yet", self.watch(self.path("out"), "--once", code=4))
+        self.assertIn("waiting for", self.watch(self.path("out"), "--once", code=4))
         Path(self.path("new")).write_text(whole)
         os.rename(self.path("new"), self.status())
         rest = lines.communicate(timeout=30)[0]  # it ends by itself
