@@ -14,6 +14,7 @@
 #include "OptionWords.hpp"
 #include "PrepareLine.hpp"
 #include "RecipesLine.hpp"
+#include "WatchLine.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/ErrorReport.hpp"
 #include "base/Log.hpp"
@@ -179,6 +180,7 @@ void describe_program(CLI::App& app, Command& command, const std::string& comman
   add_export(app, command);
   add_tokenize(app, command);
   add_generate(app, command);
+  add_watch(app, command);
   add_info(app, command);
   add_recipes(app, command);
   add_examples(app, "");

@@ -12,6 +12,8 @@ namespace multicard {
 /// What the command line asked for, ready to run on all ranks.
 struct Command {
   std::function<ExitCode(const Communicator& world)> run;
+  /// Instead of `run`, of a command of one process that MPI is not started for.
+  std::function<ExitCode()> run_alone;
   /// Whether it has a StopMonitor and saves what it has when a signal comes; any other is ended by the signal.
   bool stops_in_order = false;
 };

@@ -84,6 +84,12 @@ struct ExportArguments {
   bool nf4 = false;                  ///< store linear layers in NF4
 };
 
+struct WatchArguments {
+  std::vector<std::string> outputs;  ///< folders of runs, sweeps and shares
+  bool once = false, json = false;
+  double interval_s = 1;
+};
+
 struct TokenizeArguments {
   std::string tokenizer;    ///< a model folder or a tokenizer file
   bool no_special = false;  ///< add no special tokens
@@ -101,5 +107,7 @@ ExitCode export_command(const ExportArguments& arguments, const Communicator& wo
 ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world);
 ExitCode generate_command(const GenerateArguments& arguments, const Communicator& world);
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world);
+/// Not collective: it needs no MPI.
+ExitCode watch_command(const WatchArguments& arguments);
 
 }  // namespace multicard

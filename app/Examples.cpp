@@ -38,6 +38,9 @@ constexpr std::array kExamples{
               "$ multicard generate models/llama-3.2-1b 'What is MPI?' --greedy\n"
               "$ multicard generate models/llama-3.2-1b --prompts questions.jsonl --adapter adapters/lora"},
     std::pair{"tokenize", "$ echo '\"a text\"' | multicard tokenize models/llama-3.2-1b"},
+    std::pair{"watch",
+              "$ multicard watch results/tiny\n"
+              "$ multicard watch results/tiny results/lora --once --json"},
     std::pair{"info", "$ mpirun -n 2 multicard info --selftest"},
     std::pair{"recipes", "$ multicard recipes ls"},
     std::pair{"recipes ls", "$ multicard recipes ls\n$ multicard recipes ls sweep"},

@@ -19,6 +19,8 @@
 #include "share/ShareRecord.hpp"
 #include "state/CheckpointStore.hpp"
 #include "train/CheckpointWriter.hpp"
+#include "watch/Prometheus.hpp"
+#include "watch/WatchStatus.hpp"
 
 namespace multicard {
 
@@ -33,7 +35,8 @@ std::string in(const std::string& folder, const char* name) {
 /// Whether a task of a share has written into the folder.
 bool is_task_folder(const std::string& folder) {
   const std::vector<std::string> checkpoints = names_in(in(folder, "checkpoints"));
-  return is_results_file(in(folder, "results.h5")) || is_marked(in(folder, "checkpoints")) ||
+  return is_results_file(in(folder, "results.h5")) || is_status_file(status_file(folder)) ||
+         is_marked(in(folder, "checkpoints")) ||
          std::any_of(checkpoints.begin(), checkpoints.end(), [&](const std::string& name) {
            return content_says(in(in(folder, "checkpoints"), name.c_str()) + "/" + kStateFile, "{", "multicard");
          });
@@ -45,6 +48,7 @@ bool could_be_task_folder(const std::string& folder) {
 }
 
 void remove_results(const std::string& output) {
+  if (const std::string file = end_of_links(status_file(output)); is_status_file(file)) remove_own_file(file);
   if (const std::string file = end_of_links(in(output, "results.h5")); is_results_file(file)) remove_own_file(file);
 }
 
@@ -59,6 +63,8 @@ void require_own_output(const RunOptions& options) {
   CheckpointStore(output, 1).require_own();
   require_own_records(output);
   if (options.run.json_lines) require_own_file(in(output, "metrics.jsonl"), "the metrics of the run", is_metrics_file);
+  if (options.run.prometheus)
+    require_own_file(*options.run.prometheus, "the metrics of Prometheus", is_prometheus_file);
   const std::string events = in(output, "tensorboard");
   if (options.run.tensorboard && is_taken(events) && !is_folder(events)) refuse_foreign(events, "TensorBoard's folder");
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ClosingTable.hpp"
+#include "CommandStatus.hpp"
 #include "Commands.hpp"
 #include "FitTable.hpp"
 #include "OwnOutput.hpp"
@@ -49,7 +50,7 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
 // The order: lock the folder and refuse what is not ours in it; decide where to begin; build the run, which finds most
 // mistakes of decks and data; and only then remove results of before. The lock is held until the new ones are written.
 ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArguments& arguments,
-               const Communicator& world, StopMonitor& stop) {
+               const Communicator& world, StopMonitor& stop, CommandStatus& status) {
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading(arguments.smoke ? "smoke run" : "run", arguments.deck);
   std::unique_ptr<FolderLock> lock;  // held until the results are written
@@ -67,8 +68,10 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
     print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
-  TaskRun training(options, resolved.to_yaml(), world,
-                   {arguments.quiet ? Verbosity::quiet : Verbosity::normal, decision.checkpoint, true});
+  if (!arguments.dry_run) status.open(world, "run", {options.run.output, options.run.prometheus.value_or("")});
+  TaskRunOptions task_options{arguments.quiet ? Verbosity::quiet : Verbosity::normal, decision.checkpoint, true};
+  task_options.status = [&] { return status.writer(); };
+  TaskRun training(options, resolved.to_yaml(), world, task_options);
   training.describe();
   if (arguments.dry_run) {
     training.describe_memory();
@@ -89,7 +92,9 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   print_if_quiet(results, arguments, world);
   // After the results: what a diverged run has measured until then is worth keeping.
   if (result.failure) throw Error(*result.failure);
-  return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;
+  const ExitCode code = result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;
+  status.end_with(code);
+  return code;
 }
 
 }  // namespace
@@ -115,9 +120,11 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   if (arguments.quiet) set_log_level(LogLevel::warning);
   // Counted here, since after an error of one rank alone nothing collective is possible.
   const RankNumbers ranks{world.size(), find_topology(world).local_size};
+  CommandStatus status;
   try {
-    return train(options, resolved, arguments, world, stop);
+    return train(options, resolved, arguments, world, stop, status);
   } catch (const Error& error) {  // what the run held is free again
+    status.fail(error);
     if (is_out_of_memory(error)) log_what_would_fit(options, ranks, error.scope());
     throw;
   }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "CommandStatus.hpp"
 #include "Commands.hpp"
 #include "OwnOutput.hpp"
 #include "ResumeDecision.hpp"
@@ -24,6 +25,7 @@
 #include "io/OwnFiles.hpp"
 #include "results/ResultsWriter.hpp"
 #include "share/Share.hpp"
+#include "share/ShareStatus.hpp"
 #include "tasks/setup/DeckBroadcast.hpp"
 
 namespace multicard {
@@ -48,6 +50,9 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
   run.run.timeout_s = options.run.timeout_s;
   run.run.device = options.run.device;
   // At least one: a task that has to wait for ranks lives in its checkpoint.
+  // Tasks of one deck would replace each other's file.
+  if (std::optional<std::string>& file = run.run.prometheus)
+    file->insert(file->size() - std::string(".prom").size(), "." + task.name);
   run.run.keep_checkpoints = std::max<decltype(run.run.keep_checkpoints)>(1, run.run.keep_checkpoints);
   return run;
 }
@@ -196,6 +201,21 @@ void log_unused(const ShareOptions& options) {
   log_info(fmt::format("{:<10}{} (the share's own run section decides)", "not used", join(options.unused, ", ")));
 }
 
+/// Collective. Runs the tasks and puts together what they leave.
+ExitCode run_tasks(Share& share, const ShareOptions& options, const Provenance& provenance, const Communicator& world,
+                   const StopMonitor& stop, const CommandStatus& status) {
+  const ExitCode code = share.run();
+  agreed_after_long_work(world, [&] {
+    if (world.is_root()) assemble(share.scheduler(), options, provenance);
+  });
+  const double seconds = share.scheduler().record().elapsed_s;
+  status.change(
+      [last = watched_share(share.scheduler(), options, seconds, kNone)](WatchStatus& whole) { whole.share = last; });
+  if (world.is_root()) log_baselines(share.scheduler());
+  if (code == ExitCode::stopped) log_stop(stop);
+  return code;
+}
+
 }  // namespace
 
 // The locks of the tasks and of the share are held until the results of all are put together, so that no run can begin
@@ -225,12 +245,16 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareMachine machine = measure_machine(world, topology, device);
   TaskLocks locks;
   TaskLocks* const wanted = arguments.dry_run ? nullptr : &locks;
-  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, wanted); },
-                         [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
-                           RunSummary summary = result.summary;
-                           if (arguments.smoke) mark_smoke(summary);
-                           write_results(results_of(options, task.name()), ranks, provenance, summary, result.rows);
-                         }};
+  CommandStatus status;
+  ShareStatus shown(options);
+  const ShareHooks hooks{
+      [&](const ShareTaskOptions& task) { return make_task(options, task, world, wanted); },
+      [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
+        RunSummary summary = result.summary;
+        if (arguments.smoke) mark_smoke(summary);
+        write_results(results_of(options, task.name()), ranks, provenance, summary, result.rows);
+      },
+      [&](const ShareScheduler& tasks, double now, double left_s) { shown.show(status.writer(), tasks, now, left_s); }};
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
   Share share(world, machine, options, hooks, stop, before);
   share.add_tasks();
@@ -239,12 +263,8 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   begin(options, locks, world);  // not before all decks have been found to be usable
-  const ExitCode code = share.run();
-  agreed_after_long_work(world, [&] {
-    if (world.is_root()) assemble(share.scheduler(), options, provenance);
-  });
-  if (world.is_root()) log_baselines(share.scheduler());
-  if (code == ExitCode::stopped) log_stop(stop);
+  status.open(world, "share", {options.run.output, ""});
+  const ExitCode code = status.end_of([&] { return run_tasks(share, options, provenance, world, stop, status); });
   const std::string results = (fs::path(options.run.output) / "results.h5").string();
   log_results(results);
   print_if_quiet(results, arguments, world);

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "CommandStatus.hpp"
 #include "Commands.hpp"
 #include "ResumeDecision.hpp"
 #include "Runs.hpp"
 #include "SweepAttributes.hpp"
 #include "SweepFolder.hpp"
 #include "SweepReport.hpp"
+#include "SweepStatus.hpp"
 #include "base/Clock.hpp"
 #include "base/LiveLine.hpp"
 #include "base/Log.hpp"
@@ -37,13 +39,14 @@ struct Outcome {
 /// outcome; one in storing the results is not.
 Outcome run_variant(const Variant& variant, const RunLabel& label, const SweepIdentity& sweep,
                     const Communicator& group, const SweepFolder& folder, const Provenance& provenance,
-                    StopMonitor& stop) {
+                    StopMonitor& stop, const CommandStatus& status) {
   RunResult result;
   try {
     RunOptions options = read_run_options(variant.deck);
     options.run.output = folder.variant_output(variant);
-    TaskRun training(options, with_defaults(variant.deck).to_yaml(), group,
-                     {sweep.verbosity, std::nullopt, false, MemoryGaps::warn, label});
+    TaskRunOptions task_options{sweep.verbosity, std::nullopt, false, MemoryGaps::warn, label};
+    task_options.status = [&] { return status.writer(); };
+    TaskRun training(options, with_defaults(variant.deck).to_yaml(), group, task_options);
     result = training.run(&stop);
   } catch (const Error& error) {
     // Found by all ranks of the group: they are all here, and the sweep continues with the next variant.
@@ -75,14 +78,15 @@ ExitCode end_code(const Communicator& world, const std::string& results, Verbosi
 class Sweep {
  public:
   Sweep(const Communicator& world, std::vector<Variant> variants, SweepIdentity identity, SweepFolder folder,
-        Provenance provenance, StopMonitor& stop)
+        Provenance provenance, StopMonitor& stop, CommandStatus& status)
       : world_(world),
         variants_(std::move(variants)),
         labels_(aligned_labels(variants_)),
         identity_(std::move(identity)),
         folder_(std::move(folder)),
         provenance_(std::move(provenance)),
-        stop_(stop) {}
+        stop_(stop),
+        status_(status) {}
 
   ExitCode run() {
     for (const Variant* variant : in_order_of_time(variants_))
@@ -106,6 +110,7 @@ class Sweep {
     const Communicator group = world_.split(world_.rank() < variant.ranks ? 0 : 1, world_.rank());
     Outcome outcome{{""}};
     show_start(label);
+    report(&variant);
     if (world_.rank() < variant.ranks) {
       outcome = run_bounded(variant, group);
       if (world_.is_root()) folder_.leave(variant);
@@ -113,6 +118,7 @@ class Sweep {
     world_.idle_barrier();
     const double seconds = seconds_since(start);
     pace_.add(variant, seconds);
+    report(nullptr);
     line_.erase();
     log_info(closing_line(label, closed_run(variant, outcome, seconds), error_columns()));
     return world_.broadcast_value(outcome.stopped ? 1 : 0) == 0;
@@ -127,6 +133,17 @@ class Sweep {
     if (!world_.is_root() || identity_.verbosity == Verbosity::quiet || !line_.is_wanted() || !line_.is_live()) return;
     const std::string text = label.whole + "  starting";
     line_.show(num_characters(text) <= line_.room() ? text : label.brief + "  starting");
+  }
+
+  /// In the status. \param running the variant that begins; null: it has ended
+  void report(const Variant* running) const {
+    if (!status_.writer()) return;
+    const RunLabel none, &label = running ? label_of(*running) : none;
+    status_.change([sweep = watched_sweep(variants_, folder_, pace_, running, label)](WatchStatus& status) {
+      status.sweep = sweep;
+      status.state = name_of(WatchState::training);
+      if (!sweep.variant.empty()) status.run.reset();
+    });
   }
 
   /// With what is left, for rank 0, which sees the folder.
@@ -162,7 +179,7 @@ class Sweep {
   /// whole group when other ranks of the world are waiting.
   Outcome run_guarded(const Variant& variant, const Communicator& group) {
     try {
-      return run_variant(variant, label_of(variant), identity_, group, folder_, provenance_, stop_);
+      return run_variant(variant, label_of(variant), identity_, group, folder_, provenance_, stop_, status_);
     } catch (const Error& error) {
       if (error.scope() == Scope::one_rank)
         folder_.record_failure(variant, {error.code(), fmt::format("rank {}: {}", world_.rank(), error.what())});
@@ -207,6 +224,7 @@ class Sweep {
   SweepFolder folder_;
   Provenance provenance_;
   StopMonitor& stop_;
+  CommandStatus& status_;
   SweepPace pace_;
   LiveLine line_{LineEnd::erased};
 };
@@ -265,11 +283,12 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
     return end_code(world, folder.results_file(), Verbosity::quiet);
   }
   stop.set_wall_limit(settings.wall_limit);
-  const ExitCode code =
-      Sweep(world, std::move(variants),
-            {scale, deck.to_yaml(), options.timeout_s, arguments.quiet ? Verbosity::quiet : Verbosity::progress},
-            folder, full_provenance(world, arguments.command_line), stop)
-          .run();
+  CommandStatus status;
+  status.open(world, "sweep", {settings.output, settings.prometheus.value_or("")});
+  const Verbosity verbosity = arguments.quiet ? Verbosity::quiet : Verbosity::progress;
+  Sweep sweep(world, std::move(variants), {scale, deck.to_yaml(), options.timeout_s, verbosity}, folder,
+              full_provenance(world, arguments.command_line), stop, status);
+  const ExitCode code = status.end_of([&] { return sweep.run(); });
   if (code != ExitCode::stopped) print_if_quiet(folder.results_file(), arguments, world);
   return code;
 }

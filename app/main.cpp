@@ -38,6 +38,17 @@ int guarded(const Command& command, const Communicator& world) {
   }
 }
 
+/// Without MPI; a signal that the command does not take itself ends it.
+int run_alone(const Command& command) {
+  try {
+    return static_cast<int>(command.run_alone());
+  } catch (const std::exception& error) {
+    const Error found = any_error(error);
+    log_error(found.what());
+    return static_cast<int>(found.code());
+  }
+}
+
 /// An exception that cannot be caught, of a thread or a destructor: while the error of a lost GPU passes, LibTorch's
 /// destructors throw it a second time.
 [[noreturn]] void end_uncaught() {
@@ -72,6 +83,7 @@ int run(int argc, char** argv) {
   Command command;
   // Help and wrong words end here, without MPI: they work on a login node, and say so once under mpirun.
   if (const std::optional<int> code = parse_command_line(argc, argv, command)) return *code;
+  if (command.run_alone) return run_alone(command);
   try {
     start_signal_thread();
     std::optional<AbortOnSignal> guard;  // also while MPI starts

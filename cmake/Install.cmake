@@ -77,6 +77,8 @@ install(FILES ${_modules}/multicard.lua DESTINATION ${_share}/modulefiles/lmod/m
   RENAME ${PROJECT_VERSION}.lua)
 install(FILES ${_modules}/multicard.tcl DESTINATION ${_share}/modulefiles/tcl/multicard COMPONENT multicard
   RENAME ${PROJECT_VERSION})
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/multicard.json DESTINATION ${_share}/grafana
+  COMPONENT multicard)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${_doc} COMPONENT multicard)
 foreach(_file IN ITEMS README.md INSTALL.md CHANGELOG.md CITATION.cff LICENSE packaging/copyright)
   install(FILES ${PROJECT_SOURCE_DIR}/${_file} DESTINATION ${_doc} COMPONENT multicard)

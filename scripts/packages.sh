@@ -18,8 +18,9 @@ debian_test_packages() {  # DISTRIBUTION
     iperf3 util-linux coinor-libcbc-dev python3-h5py python3-jsonschema nodejs lua5.3 lua-filesystem lua-json \
     lua-posix lua-term tcl8.6 tcl groff zsh fish
 }
-# Unpacked into the cache, not installed: they exclude each other, and would change everyone's shells.
-debian_unpacked_packages() { echo lmod environment-modules; }
+# Unpacked into the cache, not installed: the first two exclude each other, and would change everyone's shells; the
+# third, of which tests use promtool, would start a server.
+debian_unpacked_packages() { echo lmod environment-modules prometheus; }
 
 missing_debian_packages() {
   local package

@@ -9,7 +9,7 @@
 #            build can read data sets in Parquet
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
 #   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet,
-#            Chromium, and in $MULTICARD_CACHE/unpacked the two systems of environment modules
+#            Chromium, and in $MULTICARD_CACHE/unpacked the two systems of environment modules and Prometheus
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
 #            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all (NCCL
 #            comes along where that of the toolkit is older than LibTorch's)

@@ -1,10 +1,13 @@
-// Rank 0 exchanges messages of one byte with each other rank, on a message space of their own: kBeat every second,
-// kLeaving as the last. No rank waits for one: sends of one byte complete whether or not they are read. The first limit
-// counts from the start of the exchange, since all ranks start it together.
+// Rank 0 exchanges short messages with each other rank, on a message space of their own: kBeat every second, to rank 0
+// with the numbers of BeatNumbers.hpp after it, kLeaving as the last. No rank waits for one: sends of so few bytes
+// complete whether or not they are read. The first limit counts from the start of the exchange, since all ranks start
+// it together.
 #include "comm/Heartbeat.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -13,6 +16,7 @@
 
 #include "base/AwakeClock.hpp"
 #include "base/Thread.hpp"
+#include "comm/BeatNumbers.hpp"
 #include "comm/LastingDuplicate.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
@@ -29,6 +33,9 @@ constexpr auto kLook = std::chrono::milliseconds(250);
 constexpr double kLeastLimitS = 4.0;
 
 }  // namespace
+
+/// A message with everything in it.
+using BeatBytes = std::array<char, 1 + sizeof(BeatNumbers)>;
 
 /// Those that this rank hears: rank 0 all others, these rank 0. Used by one thread at a time.
 class Heartbeat::Peers {
@@ -56,10 +63,7 @@ class Heartbeat::Peers {
       int is_free = 1;
       if (sends_[i] != MPI_REQUEST_NULL)
         call_mpi(MpiFunction::test, 0, [&] { return MPI_Test(&sends_[i], &is_free, MPI_STATUS_IGNORE); });
-      // MPI may read the message after this call: kBeat and kLeaving are constants of the program and live long enough.
-      if (is_free)
-        call_mpi(MpiFunction::isend, 1,
-                 [&] { return MPI_Isend(&message, 1, MPI_CHAR, ranks_[i], kTag, native(all_), &sends_[i]); });
+      if (is_free) start_send(message, i);
     }
   }
 
@@ -70,12 +74,16 @@ class Heartbeat::Peers {
       call_mpi(MpiFunction::iprobe, 0,
                [&] { return MPI_Iprobe(MPI_ANY_SOURCE, kTag, native(all_), &waiting, &status); });
       if (!waiting) return;
-      char message = 0;
-      call_mpi(MpiFunction::recv, 1, [&] {
-        return MPI_Recv(&message, 1, MPI_CHAR, status.MPI_SOURCE, kTag, native(all_), MPI_STATUS_IGNORE);
+      BeatBytes bytes{};
+      call_mpi(MpiFunction::recv, bytes.size(), [&] {
+        return MPI_Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_CHAR, status.MPI_SOURCE, kTag, native(all_),
+                        &status);
       });
+      int count = 0;
+      MPI_Get_count(&status, MPI_CHAR, &count);
+      if (count == static_cast<int>(bytes.size())) note_numbers(status.MPI_SOURCE, bytes);
       // Messages of one rank arrive in the order sent, so no beat can follow its kLeaving.
-      if (message == kLeaving)
+      if (bytes[0] == kLeaving)
         heard_s_.erase(status.MPI_SOURCE);
       else if (const auto peer = heard_s_.find(status.MPI_SOURCE); peer != heard_s_.end())
         peer->second = clock_.now();
@@ -93,6 +101,28 @@ class Heartbeat::Peers {
   }
 
  private:
+  // MPI may read a message after the call, and even after this object: the constants of the program live long enough,
+  // and so does the message with numbers, which has one receiver, rank 0.
+  void start_send(const char& message, std::size_t to) {
+    static BeatBytes with_numbers{};
+    const bool has_numbers = message == kBeat && ranks_[to] == 0;
+    const int count = has_numbers ? static_cast<int>(with_numbers.size()) : 1;
+    if (has_numbers) {
+      const BeatNumbers numbers = own_beat_numbers();
+      with_numbers[0] = message;
+      std::memcpy(&with_numbers[1], numbers.data(), sizeof(numbers));
+    }
+    const char* const bytes = has_numbers ? with_numbers.data() : &message;
+    call_mpi(MpiFunction::isend, static_cast<std::size_t>(count),
+             [&] { return MPI_Isend(bytes, count, MPI_CHAR, ranks_[to], kTag, native(all_), &sends_[to]); });
+  }
+
+  static void note_numbers(int rank, const BeatBytes& bytes) {
+    BeatNumbers numbers;
+    std::memcpy(numbers.data(), &bytes[1], sizeof(numbers));
+    note_beat_numbers(rank, numbers);
+  }
+
   const Communicator& all_;
   AwakeClock clock_;
   std::map<int, double> heard_s_;   ///< by rank: when something came last

@@ -11,10 +11,10 @@
 
 namespace multicard {
 
-/// A thread on each rank that exchanges a byte with rank 0 every second. Where nothing has come from a rank for longer
-/// than the time limit of the group's watchdog (at least 4 s), `on_expiry` is called with a message that names it. Most
-/// waits for other ranks are collectives, which the Watchdog bounds; this bounds those that may last (idle barriers,
-/// the rounds of a share). A rank that computes, or waits for a disk, still sends.
+/// A thread on each rank that exchanges a short message with rank 0 every second (BeatNumbers are in it). Where nothing
+/// has come from a rank for longer than the time limit of the group's watchdog (at least 4 s), `on_expiry` is called
+/// with a message that names it. Most waits for other ranks are collectives, which the Watchdog bounds; this bounds
+/// those that may last (idle barriers, the rounds of a share). A rank that computes, or waits for a disk, still sends.
 class Heartbeat {
  public:
   using Expiry = std::function<void(const std::string& message)>;

@@ -64,7 +64,7 @@ std::optional<std::int64_t> take_number(std::string_view& name) {
 }
 
 /// How files begin, by their endings. Those of other endings are removed by those who know what is in them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kStarts{{{".h5", kHdf5Start},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kStarts{{{".h5", kHdf5Start},
                                                                                  {".json", "{"},
                                                                                  {".jsonl", "{"},
                                                                                  {".failed", "{"},
@@ -75,6 +75,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kStarts{
                                                                                  {".csv", "file,"},
                                                                                  {".csv", "study,"},
                                                                                  {".gz", "\x1f\x8b"},
+                                                                                 {".prom", "# HELP multicard_"},
                                                                                  {".running", ""},
                                                                                  {".sha256", ""}}};
 

@@ -1,5 +1,6 @@
 #include "profiler/ResourceSampler.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -40,6 +41,14 @@ ResourceSampler::Columns ResourceSampler::sample_and_copy() {
   const std::lock_guard lock(mutex_);
   sample();
   return columns_;
+}
+
+ResourceSampler::Columns ResourceSampler::newest(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  Columns columns;
+  for (const auto& [name, values] : columns_)
+    columns[name].assign(values.end() - static_cast<std::ptrdiff_t>(std::min(most, values.size())), values.end());
+  return columns;
 }
 
 ResourceSampler::Reading ResourceSampler::read() {

@@ -41,6 +41,8 @@ class ResourceSampler {
 
   /// Takes a sample now, before the second is over, and returns all so far.
   Columns sample_and_copy();
+  /// The newest `most` samples of those taken so far.
+  Columns newest(std::size_t most);
 
  private:
   using Reading = GpuSensors::Reading;

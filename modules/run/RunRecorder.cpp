@@ -131,6 +131,38 @@ void RunRecorder::complete_steps() {
     counts.resize(record.steps.size());
 }
 
+RunData RunRecorder::newest(std::size_t most_steps) const {
+  constexpr std::size_t kSamples = 60;
+  const std::vector<StepTimes>& steps = steps_.steps();
+  const std::size_t warm_up = std::min(steps.size(), static_cast<std::size_t>(setup_.options.profile.skip_steps));
+  const std::size_t num_steps = std::min(most_steps, steps.size() - warm_up);
+  RunData run;
+  run.ranks = 1;
+  run.num_steps = steps.size();
+  const auto column = [&](const char* name, auto&& of) {
+    RankMatrix<double>& matrix = run.times[name];
+    matrix = {1, num_steps, {}};
+    for (auto step = steps.end() - static_cast<std::ptrdiff_t>(num_steps); step != steps.end(); ++step)
+      matrix.values.push_back(of(*step));
+  };
+  column("step", [](const StepTimes& times) { return times.step; });
+  for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
+    column(kPhaseNames[phase], [phase](const StepTimes& times) { return times.phases[phase]; });
+  if (resources_)
+    for (auto& [name, values] : resources_->newest(kSamples))
+      run.resources[name] = {1, values.size(), std::move(values)};
+  run.summary.tables["input/stages"] = table_of_ranks({{0, stages_of(setup_.data().loading_times())}});
+  // Those of a GPU would be waited for.
+  if (!setup_.device().gpu)
+    for (const auto& [kind, totals] : totals_since(setup_.collectives->totals(), setup_.communication_before))
+      run.communication[kind] = {totals};
+  run.summary.integers = {{"global_batch", setup_.global_batch}, {"micro_batch", rows_at_once(setup_)}};
+  if (const std::optional<GpuInfo>& gpu = setup_.device().gpu)
+    run.summary.integers["device_memory_bytes"] = gpu->memory_bytes / setup_.device().num_sharing;
+  run.summary.text["deck"] = deck_;
+  return run;
+}
+
 RunSummary RunRecorder::summary(RunStatus status) const {
   const RunOptions& options = setup_.options;
   const int num_ranks = setup_.communicator.size();

@@ -8,6 +8,7 @@
 #include "base/Clock.hpp"
 #include "memory/MemoryEstimate.hpp"
 #include "profiler/ResourceSampler.hpp"
+#include "results/ResultsReader.hpp"
 #include "tasks/setup/TrainingSetup.hpp"
 #include "train/History.hpp"
 #include "train/Recorder.hpp"
@@ -58,6 +59,9 @@ class RunRecorder : public StepObserver {
   void pause() override;
   /// @}
 
+  /// The newest of what this rank has recorded here, as a run of one rank: times of at most `most_steps` steps after
+  /// the warm-up, a minute of samples, totals so far. Nothing waits for the device. For what watches a run.
+  RunData newest(std::size_t most_steps) const;
   /// Without metrics.
   RunSummary summary(RunStatus status) const;
   /// The whole run's rows that this rank holds, from its first step on.
@@ -72,12 +76,12 @@ class RunRecorder : public StepObserver {
   Recorder steps_;
   History history_;
   std::int64_t first_step_ = 0;
-  std::size_t num_rated_ = 0;              ///< recorded steps whose rates are among the metrics
-  TimePoint epoch_start_{};                ///< or since add_train_seconds()
-  double stalled_s_ = 0;                   ///< evaluation and checkpoints since the epoch began
-  std::int64_t copied_ = 0;                ///< within the device by steps
-  std::optional<std::int64_t> copies_at_;  ///< what the process had copied when the step began or went on
-  std::optional<ResourceSampler> resources_;
+  std::size_t num_rated_ = 0;                         ///< recorded steps whose rates are among the metrics
+  TimePoint epoch_start_{};                           ///< or since add_train_seconds()
+  double stalled_s_ = 0;                              ///< evaluation and checkpoints since the epoch began
+  std::int64_t copied_ = 0;                           ///< within the device by steps
+  std::optional<std::int64_t> copies_at_;             ///< what the process had copied when the step began or went on
+  mutable std::optional<ResourceSampler> resources_;  ///< which locks itself
 };
 
 }  // namespace multicard

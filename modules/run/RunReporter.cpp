@@ -69,7 +69,9 @@ std::int64_t epoch_of_last(std::int64_t num_completed, std::int64_t steps_per_ep
 }
 
 RunReporter::RunReporter(const TrainingSetup& setup, Verbosity verbosity, const RunLabel& label)
-    : setup_(setup), progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity, label) {}
+    : setup_(setup),
+      progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity, label),
+      status_(setup, label.whole) {}
 
 void RunReporter::describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const {
   const auto line = [](const std::string& label, const std::string& text) {
@@ -90,18 +92,19 @@ void RunReporter::describe(const MemoryEstimate& estimate, const std::string& mi
   warn_of_shared_processors(setup_);
 }
 
-void RunReporter::open_feed(Recorder& recorder, const std::string& deck, std::int64_t first_step) {
+void RunReporter::open_feed(RunRecorder& recorder) {
   if (!setup_.communicator.is_root()) return;
+  const std::int64_t first_step = recorder.first_step();
   const RunSettings& run = setup_.options.run;
   feed_ = std::make_unique<MetricFeed>([this](const std::string& warning) {
     progress_.finish_line();
     log_warning(warning);
   });
   if (run.tensorboard)
-    feed_->open([&] { return std::make_unique<EventFile>(run.output + "/tensorboard", first_step, deck); });
+    feed_->open([&] { return std::make_unique<EventFile>(run.output + "/tensorboard", first_step, recorder.deck()); });
   if (run.json_lines)
     feed_->open([&] { return std::make_unique<JsonLines>(run.output + "/metrics.jsonl", first_step); });
-  recorder.feed_metrics_to(*feed_, first_step);
+  recorder.steps().feed_metrics_to(*feed_, first_step);
 }
 
 void RunReporter::step(const std::vector<StepTimes>& steps, std::int64_t num_completed, const StepResult& last) {
@@ -121,6 +124,7 @@ void RunReporter::step(const std::vector<StepTimes>& steps, std::int64_t num_com
   }
   state.memory_bytes = memory_bytes_;
   progress_.step(state);
+  if (const auto warning = status_.step(state)) divergence(*warning);
   if (!feed_ || (num_completed % setup_.options.run.log_every != 0 && num_completed < setup_.num_steps)) return;
   feed_->add(fmt::format("{}_per_s", data.unit().name), last.step, state.rate);
   feed_->add("step_s", last.step, state.step_s);
@@ -144,6 +148,7 @@ void RunReporter::early_stop(const std::string& why, std::int64_t num_completed)
 }
 
 void RunReporter::divergence(const std::string& warning) {
+  status_.problem(warning);
   pause();
   log_warning(is_quiet() ? fmt::format("{}: {}", setup_.options.run.output, warning) : warning);
 }

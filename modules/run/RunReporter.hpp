@@ -9,6 +9,7 @@
 #include "generation/Questions.hpp"
 #include "memory/MemoryEstimate.hpp"
 #include "results/MetricSink.hpp"
+#include "run/StatusReport.hpp"
 #include "tasks/setup/TrainingSetup.hpp"
 #include "train/Progress.hpp"
 #include "train/Recorder.hpp"
@@ -24,8 +25,10 @@ class RunReporter {
 
   /// Collective over the node. The block that says what will run.
   void describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const;
-  /// Opens the files that the deck asks for; metrics go to them too from `first_step` on.
-  void open_feed(Recorder& recorder, const std::string& deck, std::int64_t first_step);
+  /// Opens the files that the deck asks for; metrics go to them too, from the first step here on.
+  void open_feed(RunRecorder& recorder);
+  /// What the status file says.
+  StatusReport& status() { return status_; }
 
   /// After a step whose loss is known. `steps` are the recorded ones, of which the newest count.
   void step(const std::vector<StepTimes>& steps, std::int64_t num_completed, const StepResult& last);
@@ -46,6 +49,7 @@ class RunReporter {
   std::unique_ptr<MetricFeed> feed_;  ///< on rank 0
   std::int64_t memory_bytes_ = 0;     ///< as of memory_read_: reading it takes longer than showing it
   TimePoint memory_read_{};
+  StatusReport status_;
 };
 
 /// The epoch of the last of `num_completed` steps.

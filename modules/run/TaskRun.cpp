@@ -24,6 +24,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
       early_stopping_(options.evaluate),
       answers_(setup_.task->data().questions, options.evaluate.at_start),
+      status_writer_(task_options.status),
       checkpoint_on_stop_(task_options.checkpoint_on_stop) {
   clock_.observe(recorder_);
   if (phase_ranges_) clock_.observe(*phase_ranges_);
@@ -63,14 +64,6 @@ void TaskRun::describe_memory() {
   const Working working(setup_);
   for (const std::string& line : memory_table(setup_, memory_estimate_))
     log_info(line);
-}
-
-std::int64_t TaskRun::gradient_bytes() const {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& parameter : setup_.model().parameters())
-    bytes += parameter.tensor.numel() *
-             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
-  return bytes;
 }
 
 void TaskRun::resume(const TrainingState& state) {
@@ -124,7 +117,8 @@ void TaskRun::begin() {
                            [this] { checkpoints_.let_change(); }};
   trainer_ = std::make_unique<Trainer>(parts, settings);
   profile_.check(settings.first_step, settings.num_steps);
-  reporter_.open_feed(recorder_.steps(), recorder_.deck(), settings.first_step);
+  reporter_.open_feed(recorder_);
+  begin_status();
   if (options.run.keep_checkpoints > 0)
     agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
   recorder_.start_sampling();
@@ -212,6 +206,7 @@ RunResult TaskRun::finish(StopMonitor* stop) {
   if (trainer_) profile_.close(num_completed());  // where it failed
   reporter_.pause();
   recorder_.steps().add_step_times(clock_.take_all());
+  reporter_.status().end(status_, failure_);
   recorder_.complete_steps();
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   RunResult result;
@@ -230,6 +225,7 @@ void TaskRun::evaluate() {
   const std::int64_t done = trainer_->num_completed();
   if (test == nullptr || last_evaluated_ == done) return;
   profile_.close(done);
+  const StatusReport::During evaluating = reporter_.status().during(WatchState::evaluating);
   const TimePoint start = SteadyClock::now();
   const Evaluation found = trainer_->evaluate([&] { return setup_.model().evaluate(*test, setup_.communicator); });
   last_evaluated_ = done;
@@ -244,6 +240,7 @@ void TaskRun::evaluate() {
 void TaskRun::evaluate_generation(GenerationPhase phase) {
   if (!answers_.is_due(phase)) return;
   profile_.close(num_completed());
+  const StatusReport::During evaluating = reporter_.status().during(WatchState::evaluating);
   const TimePoint start = SteadyClock::now();
   std::optional<QuestionScore> score;
   double seconds_of_questions = 0;
@@ -267,6 +264,7 @@ void TaskRun::save_checkpoint() {
       setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
   if (!is_wanted || last_saved_ == done) return;
   profile_.close(done);
+  const StatusReport::During writing = reporter_.status().during(WatchState::writing);
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
@@ -282,13 +280,6 @@ void TaskRun::save_checkpoint() {
   last_saved_ = done;
   recorder_.steps().add_metric("checkpoint_stall_s", done, seconds_since(start));
   recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
-}
-
-void TaskRun::checkpoint() {
-  guarded([&] {
-    if (!trainer_) begin();
-    save_checkpoint();
-  });
 }
 
 }  // namespace multicard

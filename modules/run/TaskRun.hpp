@@ -40,6 +40,9 @@ struct TaskRunOptions {
   bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
   MemoryGaps memory_gaps = MemoryGaps::warn;
   RunLabel label = {};  ///< of one run of many
+  /// Who writes what others watch (docs/watching.md, "The status file"): asked on the root when the run begins there.
+  /// Empty, or null what it returns: the run writes no status.
+  std::function<std::shared_ptr<StatusWriter>()> status = {};
 };
 
 /// A training run that can be advanced, queried, checkpointed, moved to other ranks and finished. Construction builds
@@ -120,6 +123,7 @@ class TaskRun {
   /// Runs `body`; an error of all ranks fails the run.
   void guarded(const std::function<void()>& body);
   void begin();
+  void begin_status();
   void evaluate_if_deferred();
   void train_step(StopMonitor* stop);
   /// Warns of a diverged training once, or fails the run where the deck says so.
@@ -155,6 +159,7 @@ class TaskRun {
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
   MemoryEstimate memory_estimate_;
   std::string micro_batch_choice_;  ///< in words; empty where the deck says it
+  std::function<std::shared_ptr<StatusWriter>()> status_writer_;
   RunStatus status_ = RunStatus::running;
   std::optional<Error> failure_;
   bool checkpoint_on_stop_;

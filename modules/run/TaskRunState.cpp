@@ -35,6 +35,26 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 
 }  // namespace
 
+std::int64_t TaskRun::gradient_bytes() const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& parameter : setup_.model().parameters())
+    bytes += parameter.tensor.numel() *
+             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
+  return bytes;
+}
+
+void TaskRun::begin_status() {
+  const bool is_written = is_root() && status_writer_;
+  reporter_.status().begin(recorder_, is_written ? status_writer_() : nullptr, memory_estimate_);
+}
+
+void TaskRun::checkpoint() {
+  guarded([&] {
+    if (!trainer_) begin();
+    save_checkpoint();
+  });
+}
+
 RunSummary TaskRun::summary() const {
   RunSummary summary = recorder_.summary(status_);
   answers_.add_to(summary);
@@ -66,6 +86,7 @@ bool TaskRun::may_be_spoilt() const {
 }
 
 void TaskRun::finish_checkpoints() {
+  const StatusReport::During writing = reporter_.status().during(WatchState::writing);
   const TimePoint start = SteadyClock::now();
   checkpoints_.finish();
   note_checkpoints();

@@ -37,7 +37,7 @@ Share::Share(const Communicator& world, ShareMachine machine, ShareOptions optio
                 {[this](const ShareTaskOptions& task) { add(task); }, [this] { return now(); }}),
       mover_(world),
       turns_(world, stop, [this] { show_progress(ShareProgressLine::When::between); }),
-      progress_(options_.policy.interval_s) {}
+      progress_(options_.policy.interval_s, hooks_.progress) {}
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();

@@ -25,6 +25,8 @@ struct ShareHooks {
   std::function<std::unique_ptr<SharedTask>(const ShareTaskOptions&)> make_task;
   /// Collective over the ranks of the task. Stores what it leaves.
   std::function<void(const SharedTask&, const RunResult&, const Communicator&)> store;
+  /// On rank 0, often: how the share stands. May be empty.
+  ShareProgressLine::Listener progress = {};
 };
 
 /// Runs the tasks of a deck until all have ended, or a stop is asked for.

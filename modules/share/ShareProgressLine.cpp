@@ -44,6 +44,7 @@ std::string tasks_text(const ShareScheduler& scheduler, Detail detail) {
 }  // namespace
 
 void ShareProgressLine::show(When when, const ShareScheduler& scheduler, double now, double left_s) {
+  if (listener_) listener_(scheduler, now, left_s);
   if (!live_.is_wanted() || !scheduler.has_active()) return;
   const bool is_live = live_.is_live();
   if (!is_live && when == When::between) return;

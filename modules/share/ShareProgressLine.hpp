@@ -2,9 +2,11 @@
 /// \file How far a share is, on the terminal.
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/Clock.hpp"
 #include "base/LiveLine.hpp"
@@ -15,7 +17,11 @@ namespace multicard {
 /// On rank 0: a live line, often; where there is none, a line of the log at most once in `interval_s`.
 class ShareProgressLine {
  public:
-  explicit ShareProgressLine(double interval_s) : interval_s_(interval_s) {}
+  /// As show() is given them: the tasks, the time, and the seconds until the next round.
+  using Listener = std::function<void(const ShareScheduler& scheduler, double now, double left_s)>;
+  /// \param listener is called by each show(); may be empty
+  explicit ShareProgressLine(double interval_s, Listener listener = {})
+      : interval_s_(interval_s), listener_(std::move(listener)) {}
 
   enum class When { round, between };
   /// \param now of the share \param left_s seconds until the next round
@@ -24,6 +30,7 @@ class ShareProgressLine {
 
  private:
   double interval_s_;
+  Listener listener_;
   LiveLine live_;
   std::optional<TimePoint> shown_;  ///< when progress was shown last
 };

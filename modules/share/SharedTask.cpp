@@ -5,9 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
 #include "tasks/setup/NormValues.hpp"
+#include "watch/StatusWriter.hpp"
 
 namespace multicard {
 
@@ -31,8 +35,21 @@ std::vector<double> in_parts(std::span<const StepTimes> steps) {
   return means;
 }
 
-TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
-  return {Verbosity::quiet, checkpoint, true, MemoryGaps::reserve};  // one that runs out ends all of them
+/// The status of a task, for its root: others follow it when the task moves.
+std::shared_ptr<StatusWriter> status_writer(const RunSettings& run) {
+  std::shared_ptr<StatusWriter> writer;
+  const StatusFiles files{run.output, run.prometheus.value_or("")};
+  // The other ranks know nothing of it: what goes wrong here must not end the job.
+  if (const auto error = error_of([&] { writer = std::make_shared<StatusWriter>(status_of_process("run"), files); }))
+    log_warning(fmt::format("the status of {} is not written: {}", run.output, error->what()));
+  return writer;
+}
+
+TaskRunOptions quiet_run(const RunSettings& run, const std::optional<std::string>& checkpoint) {
+  TaskRunOptions options{Verbosity::quiet, checkpoint, true,
+                         MemoryGaps::reserve};  // one that runs out ends all of them
+  options.status = [run] { return status_writer(run); };
+  return options;
 }
 
 }  // namespace
@@ -41,7 +58,7 @@ SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const
                        const Communicator& world, TaskHistory history)
     : shared_(std::move(shared)),
       options_(options),
-      run_(options, deck, world, quiet_run(history.checkpoint)),
+      run_(options, deck, world, quiet_run(options.run, history.checkpoint)),
       history_(std::move(history)) {}
 
 TaskNeeds SharedTask::needs() const {

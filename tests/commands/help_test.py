@@ -16,7 +16,8 @@ from pathlib import Path
 from command_test import MULTICARD, POST, CommandTest, run
 
 SOURCE = Path(os.environ["MULTICARD_SOURCE"])
-COMMANDS = ("run", "sweep", "share", "plan", "prepare", "eval", "export", "tokenize", "generate", "info", "recipes")
+COMMANDS = ("run", "sweep", "share", "plan", "prepare", "eval", "export", "tokenize", "generate", "watch", "info",
+            "recipes")
 SCRATCH = []  # the folder of write_help(), once for all tests
 
 

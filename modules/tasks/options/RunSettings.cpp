@@ -90,6 +90,8 @@ DeckKeys record_keys() {
        "when training diverges although the loss is finite: `warn` and continue, or `stop` with exit code 6"},
       {"run.tensorboard", any, bookkeeping, "tensorboard", "write TensorBoard event files to `OUTPUT/tensorboard`"},
       {"run.json_lines", any, bookkeeping, "json lines", "write every metric as a line of `OUTPUT/metrics.jsonl`"},
+      {"run.prometheus", any, bookkeeping, "prometheus",
+       "write the status as metrics of Prometheus to this file, `*.prom`, for node_exporter's textfile collector"},
       {"run.cuda_graph",
        any,
        speed,
@@ -124,6 +126,10 @@ RunSettings read_run_settings(Section& section) {
   run.on_divergence = section.choice("on_divergence", run.on_divergence, kOnDivergenceWords);
   run.tensorboard = section.get("tensorboard", run.tensorboard);
   run.json_lines = section.get("json_lines", run.json_lines);
+  run.prometheus = section.optional_path("prometheus");
+  if (run.prometheus && !run.prometheus->ends_with(".prom"))
+    section.reject("prometheus", "does not end in .prom", "the textfile collector reads no other files",
+                   "Name a file NAME.prom.");
   section.choice("cuda_graph", CudaGraph::automatic, kCudaGraphWords);
   run.ema_decay = section.get_in_range("ema_decay", run.ema_decay, 0.0, kBelowOne);
   return run;

@@ -43,9 +43,10 @@ struct RunSettings : ComputeOptions {
   double timeout_s = 300;            ///< seconds a collective may take
   bool keep_best = false;            ///< the checkpoint with the best evaluation stays
   OnDivergence on_divergence = OnDivergence::warn;
-  bool tensorboard = false;  ///< write TensorBoard event files
-  bool json_lines = false;   ///< write metrics.jsonl
-  double ema_decay = 0;      ///< of the moving average of weights; 0: none is kept
+  bool tensorboard = false;               ///< write TensorBoard event files
+  bool json_lines = false;                ///< write metrics.jsonl
+  std::optional<std::string> prometheus;  ///< file of metrics for Prometheus
+  double ema_decay = 0;                   ///< of the moving average of weights; 0: none is kept
 
   /// Rows of an update over `num_ranks` ranks.
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }
