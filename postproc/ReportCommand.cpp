@@ -22,7 +22,6 @@
 #include "postproc/reduce/ReadRuns.hpp"
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/PlanAnswer.hpp"
-#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
 
@@ -60,11 +59,11 @@ std::pair<std::vector<std::string>, std::vector<std::string>> compared_files(con
   return {{both.front()}, {both.back()}};
 }
 
-void compare(const ReportArguments& options) {
+void compare(const ReportArguments& options, const std::vector<SettingKey>& keys) {
   const auto [files_a, files_b] = compared_files(options);
   ProvenanceFilter filter = filter_of(options.is_full);  // of both, so that one home folder has one name
-  const Collection a = read_results(results_paths(files_a), known_setting_keys(), filter),
-                   b = read_results(results_paths(files_b), known_setting_keys(), filter);
+  const Collection a = read_results(results_paths(files_a), keys, filter),
+                   b = read_results(results_paths(files_b), keys, filter);
   for (const Collection* side : {&a, &b})
     for (const std::string& notice : side->notices)
       log_warning(notice);
@@ -118,17 +117,18 @@ void describe(CLI::App& app, ReportArguments& options) {
     options.compare = compare->count() > 0;
     std::erase(options.others, "");  // what CLI11 has for an option without a value
     if (files->count() == 0 && options.others.empty())
-      throw UsageError("no results file is named", "", "Example: multicard-post results/results.h5");
+      throw UsageError("'multicard-post' needs RESULTS.h5", "",
+                       "multicard-post help says more. Example: multicard-post results/tiny/results.h5");
   });
 }
 
-void run(const ReportArguments& given) {
-  if (given.compare) return compare(given);
+void run(const ReportArguments& given, const std::vector<SettingKey>& keys) {
+  if (given.compare) return compare(given, keys);
   if (std::ranges::any_of(given.files, is_plan_file)) return run_plan(given);
   ReportArguments options = given;
   options.files = results_paths(given.files);
   ProvenanceFilter filter = filter_of(options.is_full);
-  Collection collection = read_results(options.files, known_setting_keys(), filter);
+  Collection collection = read_results(options.files, keys, filter);
   if (!options.counts.empty()) collection.counted = read_counted_methods(options.counts);
   for (const std::string& notice : collection.notices)
     log_warning(notice);

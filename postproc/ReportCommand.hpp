@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "results/SettingKey.hpp"
+
 namespace multicard::post {
 
 struct ReportArguments {
@@ -21,7 +23,7 @@ struct ReportArguments {
 
 /// Gives `app` the options, whose values go to `arguments`.
 void describe(CLI::App& app, ReportArguments& arguments);
-/// \throws Error
-void run(const ReportArguments& arguments);
+/// \param keys those of decks, by which settings are known. \throws Error
+void run(const ReportArguments& arguments, const std::vector<SettingKey>& keys);
 
 }  // namespace multicard::post

@@ -28,6 +28,7 @@
 #include "postproc/ReportCommand.hpp"
 #include "postproc/reduce/ReadRuns.hpp"
 #include "postproc/trace/TraceReport.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
 namespace {
@@ -66,6 +67,10 @@ void write(ProfileSet set, const ProfileOutputs& outputs) {
   if (outputs.json) return print(profile_json(set));
   print(profile_text(set, outputs.most, output_columns()));
   if (!outputs.folder.empty()) print(fmt::format("report  {}\n", write_profile_report(set, outputs.folder)));
+}
+
+void run(const ReportArguments& options) {
+  run(options, known_setting_keys());
 }
 
 struct TraceOptions {

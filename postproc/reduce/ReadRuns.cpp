@@ -95,8 +95,8 @@ std::vector<std::string> results_paths(const std::vector<std::string>& names) {
     }
     paths.push_back((path / "results.h5").string());
     if (!std::filesystem::exists(paths.back(), ignored))
-      throw DataError(fmt::format("the folder '{}' holds no results.h5", name), "",
-                      "Name the folder that a run wrote (run.output), or a results file.");
+      throw DataError(fmt::format("{} holds no results.h5", name), "a results file, or a folder with one, is needed",
+                      "multicard writes it to run.output when a run, sweep or share ends.");
   }
   return paths;
 }

@@ -75,6 +75,7 @@ constexpr std::array kExamples{
     std::pair{"run.micro_batch", "auto"},
     std::pair{"run.seed", "7"},
     std::pair{"run.ema_decay", "0.999"},
+    std::pair{"run.prometheus", "metrics/first.prom"},
     std::pair{"run.wall_limit", "1:30:00"},
     std::pair{"run.resume", "never"},
     std::pair{"evaluate.every_epochs", "2"},
