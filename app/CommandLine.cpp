@@ -200,14 +200,16 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   const std::vector<std::string> typed{argv + 1, argv + argc};
   std::vector<std::string> words = without_help_word(typed);
   try {
+    if (!is_first_process() && !typed.empty() && typed.front() == "help") return static_cast<int>(ExitCode::complete);
     if (const std::optional<std::string> help = help_on(typed, described(app))) {
-      if (is_first_process()) print(*help);
+      print(*help);
       return static_cast<int>(ExitCode::complete);
     }
     check_words(app, words);
     progress_mode();                           // a wrong MULTICARD_PROGRESS is said before anything starts
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
+    if (command.run_alone && !is_first_process()) return static_cast<int>(ExitCode::complete);
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     if (is_first_process()) print(help_of_program(app));

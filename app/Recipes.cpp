@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Text.hpp"
 
 namespace multicard {
@@ -42,7 +43,7 @@ std::string first_sentence(const std::string& deck) {
 
 std::vector<fs::path> decks_below(const fs::path& folder) {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
+  for (const auto& entry : fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied))
     if (entry.is_regular_file() && entry.path().extension() == ".yaml") found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
@@ -163,11 +164,16 @@ std::string command_for(DeckKind kind) {
 std::vector<Recipe> recipes_in(const fs::path& inputs) {
   std::vector<Recipe> recipes;
   for (const fs::path& path : decks_below(inputs)) {
-    const std::string name = name_of(inputs, path), text = text_of_file(path);
+    const std::string name = name_of(inputs, path);
     if (name.starts_with("tests/")) continue;
-    // Files that are no decks: a task that arrives at a share.
-    if (const auto found = kind_of(Deck::parse(text, path.string())))
-      recipes.push_back({name, found->kind, first_sentence(text)});
+    try {
+      const std::string text = text_of_file(path);
+      if (const auto found = kind_of(Deck::parse(text, path.string())))
+        recipes.push_back({name, found->kind, first_sentence(text)});
+    } catch (const Error& error) {
+      // No deck, such as a task that arrives at a share, or one that is still being written there.
+      log_warning(error.what());
+    }
   }
   return recipes;
 }

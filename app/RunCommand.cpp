@@ -17,6 +17,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Smoke.hpp"
+#include "device/DeviceError.hpp"
 #include "memory/MemoryEstimate.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
@@ -123,9 +124,10 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   CommandStatus status;
   try {
     return train(options, resolved, arguments, world, stop, status);
-  } catch (const Error& error) {  // what the run held is free again
-    status.fail(error);
-    if (is_out_of_memory(error)) log_what_would_fit(options, ranks, error.scope());
+  } catch (const std::exception& error) {  // what the run held is free again
+    const Error found = any_error(error);
+    status.fail(found);
+    if (is_out_of_memory(found)) log_what_would_fit(options, ranks, found.scope());
     throw;
   }
 }

@@ -138,12 +138,16 @@ class Sweep {
   /// In the status. \param running the variant that begins; null: it has ended
   void report(const Variant* running) const {
     if (!status_.writer()) return;
-    const RunLabel none, &label = running ? label_of(*running) : none;
-    status_.change([sweep = watched_sweep(variants_, folder_, pace_, running, label)](WatchStatus& status) {
-      status.sweep = sweep;
-      status.state = name_of(WatchState::training);
-      if (!sweep.variant.empty()) status.run.reset();
+    // Only rank 0 comes here: what goes wrong must not end the job.
+    const auto error = error_of([&] {
+      const RunLabel none, &label = running ? label_of(*running) : none;
+      status_.change([sweep = watched_sweep(variants_, folder_, pace_, running, label)](WatchStatus& status) {
+        status.sweep = sweep;
+        status.state = name_of(WatchState::training);
+        if (!sweep.variant.empty()) status.run.reset();
+      });
     });
+    if (error) log_warning(fmt::format("status.json is not up to date ({})", error->what()));
   }
 
   /// With what is left, for rank 0, which sees the folder.

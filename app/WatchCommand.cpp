@@ -5,8 +5,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +18,7 @@
 
 #include "Commands.hpp"
 #include "base/JsonText.hpp"
+#include "base/Shown.hpp"
 #include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
@@ -157,9 +161,12 @@ class Watch {
     std::string text;
     if (is_live && num_lines_ > 0)
       text = columns_ == screen.columns ? fmt::format("\x1b[{}A\r", num_lines_) : "\x1b[H\x1b[2J";
+    // Without line wrapping, so that a narrow window cuts lines, each of which stays one row. A line is erased before
+    // it is written: after it the cursor may still be on its last column.
+    if (is_live) text = "\x1b[?7l" + text;
     for (const PictureLine& line : lines)
-      text += painted(line, screen) + (is_live ? "\x1b[K\n" : "\n");
-    print(text + (is_live ? "\x1b[J" : ""));
+      text += (is_live ? "\x1b[2K" : "") + painted(line, screen) + "\n";
+    print(text + (is_live ? "\x1b[J\x1b[?7h" : ""));
     num_lines_ = lines.size();
     columns_ = screen.columns;
   }
@@ -168,14 +175,16 @@ class Watch {
   void print_lines() {
     for (const WatchedOutput& output : outputs_) {
       const OutputView& watched = output.known();
-      say_once(watched,
-               watched.status ? fmt::format("{:.3f} {}", watched.status->updated, line_of(watched)) : line_of(watched),
-               line_of(watched));
+      // Its age changes all the time, and is nothing new.
+      const std::string state = fmt::format("{} {} {}", watched.status ? watched.status->updated : 0.0,
+                                            static_cast<int>(watched.liveness), watched.remark);
+      if (std::exchange(last_[watched.output], state) != state) print(shown(line_of(watched)) + "\n");
       if (!watched.status) continue;
       if (watched.status->run) say_findings(watched, *watched.status->run);
       for (const auto& [name, run] : watched.tasks)
         say_findings(watched, run);
-      if (!watched.status->problem.empty())
+      const bool is_said = watched.status->run && watched.status->run->problem == watched.status->problem;
+      if (!watched.status->problem.empty() && !is_said)
         say_once(watched, watched.status->problem,
                  fmt::format("{}  problem: {}", watched.output, watched.status->problem));
     }
@@ -189,12 +198,13 @@ class Watch {
   }
 
   void say_once(const OutputView& watched, const std::string& key, const std::string& line) {
-    if (said_.insert(watched.output + "\n" + key).second) print(line + "\n");
+    if (said_.insert(watched.output + "\n" + key).second) print(shown(line) + "\n");
   }
 
   const WatchArguments& arguments_;
   std::vector<WatchedOutput> outputs_;
-  std::set<std::string> said_;
+  std::map<std::string, std::string> last_;  ///< of each output, what its last line was about
+  std::set<std::string> said_;               ///< findings and problems
   double now_ = 0;
   std::size_t num_lines_ = 0, columns_ = 0;
 };

@@ -41,10 +41,12 @@ int guarded(const Command& command, const Communicator& world) {
 /// Without MPI; a signal that the command does not take itself ends it.
 int run_alone(const Command& command) {
   try {
+    start_signal_thread();
+    const SignalReceiver end([](int signal) { std::_Exit(128 + signal); });
     return static_cast<int>(command.run_alone());
   } catch (const std::exception& error) {
     const Error found = any_error(error);
-    log_error(found.what());
+    log_error(error_report(found));
     return static_cast<int>(found.code());
   }
 }

@@ -40,8 +40,8 @@ up() {
   local why node
   why=$(ip netns add "$a" 2>&1) || die "nodes cannot be made (${why##*: }). \
 Remove earlier ones with two_nodes.sh down, or run where namespaces are allowed."
+  why=$(ip netns add "$b" 2>&1) || { ip netns del "$a"; die "nodes cannot be made (${why##*: })."; }
   trap down ERR
-  ip netns add "$b"
   for node in "$a" "$b"; do  # ip netns exec shows this file as /etc/hosts
     mkdir -p "/etc/netns/$node"
     printf '127.0.0.1 localhost\n%s.1 %s\n%s.2 %s\n' $subnet "$a" $subnet "$b" >"/etc/netns/$node/hosts"
@@ -52,7 +52,7 @@ Remove earlier ones with two_nodes.sh down, or run where namespaces are allowed.
   ip -n "$b" addr add $subnet.2/24 dev eth0
   for node in "$a" "$b"; do ip -n "$node" link set eth0 up; done
   # A test of the parts that need more rights than the above.
-  (enter "$b" true) || die "nodes cannot be used (mounting or naming is not allowed here)"
+  (enter "$b" true) || { down; die "nodes cannot be used (mounting or naming is not allowed here)"; }
 }
 
 limit() {

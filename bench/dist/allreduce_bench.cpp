@@ -1,6 +1,8 @@
 // Collectives of host tensors over ranks: sums in shared and in ordinary memory and in 16 bits, reductions to rank 0,
 // broadcasts and scattered rows, compared with MPI's own.
-//   mpirun -n 2 allreduce_bench [MB ...]            (default 0.25 1 4 14 56; MB of float32)
+//   mpirun -n 2 allreduce_bench [MB ...] [all-reduce]     (default 0.25 1 4 14 56; MB of float32; the last word: only
+//   the
+//                                                          sum in shared memory)
 // A line for each operation: bytes that are sent, median time of the slowest rank, bus bandwidth after nccl-tests, and
 // the time divided by that of the sum in shared memory: the median of the quotients of neighbouring repeats, which
 // leaves out what else the machine does.
@@ -113,14 +115,19 @@ std::vector<Operation> operations_on(const Communicator& world, TensorCollective
 int main(int argc, char** argv) {
   Mpi mpi(argc, argv);
   const auto collectives = make_collectives(Backend::mpi, mpi.world(), at::kCPU);
-  std::vector<double> sizes{0.25, 1, 4, 14, 56};
-  if (argc > 1) sizes.clear();
+  std::vector<double> sizes;
+  bool only_first = false;
   for (int i = 1; i < argc; ++i)
-    sizes.push_back(std::atof(argv[i]));
+    if (argv[i] == std::string("all-reduce"))
+      only_first = true;
+    else
+      sizes.push_back(std::atof(argv[i]));
+  if (sizes.empty()) sizes = {0.25, 1, 4, 14, 56};
   if (mpi.world().is_root())
     std::printf("%-24s %12s %12s %12s %6s\n", "operation", "sent", "median", "bus", "time/sum");
   for (const double megabytes : sizes) {
     std::vector<Operation> operations = operations_on(mpi.world(), *collectives, megabytes);
+    if (only_first) operations.erase(operations.begin() + 1, operations.end());
     measure(mpi.world(), operations, megabytes > 2 ? 25 : 100);
     if (mpi.world().is_root()) print(operations);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -14,21 +16,37 @@ namespace multicard {
 
 namespace {
 
-/// Text as roff takes it for itself: a hyphen would be one that cannot be copied, a full stop or an apostrophe at the
-/// begin of a line a request.
+/// What roff has for characters that it would show as others, which a shell does not know when they are copied.
+const char* roff_of(char c) {
+  switch (c) {
+    case '\\':
+      return "\\e";
+    case '-':
+      return "\\-";
+    case '\'':
+      return "\\(aq";
+    case '`':
+      return "\\(ga";
+    case '^':
+      return "\\(ha";
+    case '~':
+      return "\\(ti";
+    case '\n':
+      return "\n\\&";
+    default:
+      return nullptr;
+  }
+}
+
+/// Text as roff takes it for itself; a full stop at the beginning of a line would be a request.
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\\')
-      out += "\\e";
-    else if (c == '-')
-      out += "\\-";
-    else if (c == '\n')
-      out += "\n\\&";
+  for (const char c : text)
+    if (const char* const special = roff_of(c))
+      out += special;
     else
       out += c;
-  }
-  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+  return out.starts_with('.') ? "\\&" + out : out;
 }
 
 std::string in_capitals(std::string text) {
@@ -107,16 +125,37 @@ std::vector<ManPage> man_pages(const CommandHelp& program, const std::vector<std
   return pages;
 }
 
+namespace {
+
+constexpr std::string_view kBegin = ".TH MULTICARD";  ///< of the pages of both programs
+
+/// Replaces a page by renaming. \throws DataError also where another's file has its name
+void write_page(const std::filesystem::path& path, const std::string& text) {
+  std::string begin(kBegin.size(), '\0');
+  if (std::ifstream file(path);
+      file && !(file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kBegin))
+    throw DataError(fmt::format("{} was not written by multicard", path.string()), "a manual page would be there",
+                    "Name another folder.");
+  const std::filesystem::path part = path.parent_path() / fmt::format(".{}.part", path.filename().string());
+  std::ofstream file(part);
+  file << text;
+  file.close();
+  std::error_code failed;
+  if (file) std::filesystem::rename(part, path, failed);
+  if (file && !failed) return;
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  throw DataError(fmt::format("{} cannot be written", path.string()), failed ? failed.message() : "");
+}
+
+}  // namespace
+
 void write_pages(const std::vector<ManPage>& pages, const std::string& version, const std::filesystem::path& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  for (const ManPage& page : pages) {
-    const std::filesystem::path path = folder / page.file_name();
-    std::ofstream file(path);
-    file << roff(page, version);
-    file.close();
-    if (!file) throw DataError(fmt::format("{} cannot be written", path.string()), failed ? failed.message() : "");
-  }
+  if (failed) throw DataError(fmt::format("the folder {} cannot be created", folder.string()), failed.message());
+  for (const ManPage& page : pages)
+    write_page(folder / page.file_name(), roff(page, version));
 }
 
 }  // namespace multicard

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ namespace multicard {
 
 namespace {
 
-constexpr int kGraceMs = 5000;    ///< in which a launcher that reaches all nodes has ended
+constexpr int kGraceMs = 5000;    ///< in which a launcher that reaches all nodes has ended, and what it waits itself
 constexpr int kAnswerMs = 2000;   ///< for the launcher to see what was done
 constexpr int kMostFiles = 4096;  ///< the highest numbers of open files that are looked at
 
@@ -41,8 +42,16 @@ bool is_launcher(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/comm");
   std::string name;
   std::getline(file, name);
-  constexpr std::array<std::string_view, 6> kNames{"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"};
+  // Not prted: that of a persistent DVM (prte) serves other jobs too.
+  constexpr std::array<std::string_view, 5> kNames{"mpirun", "mpiexec", "orterun", "orted", "prterun"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+/// Milliseconds between the SIGTERM and the SIGKILL of a launcher that ends its ranks.
+int own_grace_ms() {
+  constexpr int kMostS = 3600;
+  const char* const set = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
+  return set ? 1000 * std::clamp(std::atoi(set), 0, kMostS) : 0;
 }
 
 // What follows runs in a process forked from one with many threads: it makes system calls alone, as another thread may
@@ -79,14 +88,18 @@ void shut_connections(int launcher) {
   }
 }
 
-[[noreturn]] void see_launcher_end(int launcher) {
-  // A session of its own: launchers signal the process groups of their ranks. Their pipes are closed, as launchers wait
-  // for the end of what comes through them.
-  setsid();
+/// fork(2) without the handlers that libraries have registered for it: they expect threads that the child does not
+/// have.
+pid_t fork_plainly() {
+  return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+}
+
+[[noreturn]] void see_launcher_end(int launcher, int grace_ms) {
+  // Launchers wait for the end of what comes through the pipes of their ranks.
   prctl(PR_SET_NAME, "launcher-end");
   for (int number = 0; number < kMostFiles; ++number)
     if (number != launcher) close(number);
-  if (has_ended(launcher, kGraceMs)) _exit(0);
+  if (has_ended(launcher, grace_ms)) _exit(0);
   shut_connections(launcher);
   // mpirun ends at once on the third.
   for (int time = 0; time < 3 && !has_ended(launcher, kAnswerMs); ++time)
@@ -105,9 +118,11 @@ void end_launcher_later() {
     close(launcher);
     return;
   }
-  const pid_t child = fork();
+  const int grace_ms = kGraceMs + own_grace_ms();
+  const pid_t child = fork_plainly();
   if (child == 0) {
-    if (fork() == 0) see_launcher_end(launcher);
+    setsid();  // launchers signal the process groups of their ranks
+    if (fork_plainly() == 0) see_launcher_end(launcher, grace_ms);
     _exit(0);  // so that the other is no child of the rank
   }
   if (child > 0) waitpid(child, nullptr, 0);

@@ -7,8 +7,8 @@
 /// that outlives it and gives the launcher of this node some seconds. If it is still there then, the process shuts down
 /// the launcher's connections to other hosts, as the kernel would have done later: the launcher takes the node as lost
 /// and ends, mpirun with the exit code of the job. A launcher whose connections may not be reached (pidfd_getfd(2),
-/// which containers may forbid) is sent SIGTERM, on which mpirun ends with 1. Nothing is done to any other parent, such
-/// as srun or a shell.
+/// which containers and ptrace_scope may forbid) is sent SIGTERM, on which mpirun ends with 1. Nothing is done to any
+/// other parent, such as srun or a shell.
 
 namespace multicard {
 

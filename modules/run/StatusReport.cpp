@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "base/System.hpp"
 #include "comm/BeatNumbers.hpp"
 #include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
 #include "findings/RankResources.hpp"
-#include "findings/RunFacts.hpp"
-#include "findings/RunRules.hpp"
 #include "results/MetricSink.hpp"
+#include "run/LiveFindings.hpp"
 
 namespace multicard {
 
@@ -82,44 +83,6 @@ std::map<std::string, std::int64_t> predicted_of(const MemoryEstimate& estimate)
   return bytes;
 }
 
-/// What findings rest on, taken while the run trains and judged on the thread that writes.
-struct FindingInput {
-  RunData newest;
-  std::vector<WatchedRank> ranks;
-  std::map<std::int64_t, std::deque<double>> slowness;
-  std::int64_t num_ranks = 1;
-  double rows_read = kNone;
-};
-
-std::vector<WatchedFinding> findings_from(const FindingInput& evidence) {
-  std::vector<std::size_t> steps(evidence.newest.times.at("step").length);
-  std::iota(steps.begin(), steps.end(), std::size_t{0});
-  RunFacts facts = facts_of(evidence.newest, steps);
-  facts.loading.read_rows = evidence.rows_read;
-  facts.rows_per_rank /= static_cast<double>(evidence.num_ranks);
-  double data = 0, least_reduce = 1;
-  const auto num_known = static_cast<std::int64_t>(evidence.ranks.size());
-  facts.ranks.assign(evidence.ranks.size(), {});
-  for (std::size_t i = 0; i < evidence.ranks.size(); ++i) {
-    const WatchedRank& rank = evidence.ranks[i];
-    data += rank.data_share / static_cast<double>(num_known);
-    least_reduce = std::min(least_reduce, rank.reduce_share);
-    facts.ranks[i].core_wait = rank.core_wait_share;
-    facts.ranks[i].throttled = rank.throttled;
-    if (const auto samples = evidence.slowness.find(rank.rank); samples != evidence.slowness.end())
-      facts.ranks[i].slowness = estimate_of_steps({samples->second.begin(), samples->second.end()});
-  }
-  if (num_known == evidence.num_ranks && num_known > 1) facts.exposed = least_reduce;
-  if (num_known > 1) facts.data_wait = data;
-  std::vector<WatchedFinding> found;
-  for (const Finding& finding : findings_of(facts)) {
-    const auto share = finding.evidence.all().find("share");
-    found.push_back(
-        {finding.id, finding.text, finding.setting, share == finding.evidence.all().end() ? kNone : share->second});
-  }
-  return found;
-}
-
 /// The state of the run, and of the whole where the run is all there is.
 void set_state(WatchStatus& status, WatchState state) {
   if (status.run) status.run->state = name_of(state);
@@ -185,8 +148,19 @@ std::optional<std::string> StatusReport::step(const ProgressState& state) {
   posted_ = SteadyClock::now();
   send_numbers();
   if (!writer_) return std::nullopt;
-  post(state);
+  if (std::optional<std::string> problem = try_post(state)) return problem;
   return writer_->take_warning();
+}
+
+/// Only rank 0 comes here: what goes wrong must not end the job.
+std::optional<std::string> StatusReport::try_post(const ProgressState& state) {
+  try {
+    post(state);
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    writer_ = nullptr;
+    return fmt::format("status.json is given up ({}). The run continues without it.", error.what());
+  }
 }
 
 void StatusReport::send_numbers() const {
@@ -284,7 +258,7 @@ void StatusReport::end(RunStatus status, const std::optional<Error>& failure) {
   last_.num_steps = fixed_.total_steps;
   if (last_.step > 0) {
     judged_ = {};
-    post(last_);
+    if (const auto problem = try_post(last_)) return log_warning(*problem);
   }
   if (failure) problem(failure->what());
   const WatchState state = status == RunStatus::complete ? WatchState::finished

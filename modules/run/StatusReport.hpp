@@ -58,6 +58,7 @@ class StatusReport {
   void note_slowness(const std::vector<WatchedRank>& ranks);
   void add_metrics(WatchedRun& run);
   void post(const ProgressState& state);
+  std::optional<std::string> try_post(const ProgressState& state);
 
   const TrainingSetup& setup_;
   std::string name_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -53,14 +54,13 @@ std::string phases_text(const WatchedRun& run) {
 
 std::string ranks_text(const WatchedRun& run) {
   std::string text = fmt::format("{} on {}", counted(run.ranks, "rank"), counted(run.hosts, "host"));
-  const auto slowest = std::ranges::max_element(
-      run.per_rank, [](const WatchedRank& a, const WatchedRank& b) { return !(a.own_s >= b.own_s); });
-  if (run.per_rank.size() < 2) return text;
-  double least = slowest->own_s;
-  for (const WatchedRank& rank : run.per_rank)
-    if (std::isfinite(rank.own_s)) least = std::min(least, rank.own_s);
-  return fmt::format("{}; own part of a step {} to {} ms, rank {} is the slowest", text, significant(1e3 * least, 3),
-                     significant(1e3 * slowest->own_s, 3), slowest->rank);
+  std::vector<WatchedRank> known;
+  std::ranges::copy_if(run.per_rank, std::back_inserter(known),
+                       [](const WatchedRank& rank) { return std::isfinite(rank.own_s); });
+  if (known.size() < 2) return text;
+  const auto [fastest, slowest] = std::ranges::minmax(known, {}, &WatchedRank::own_s);
+  return fmt::format("{}; own part of a step {} to {} ms, rank {} is the slowest", text,
+                     significant(1e3 * fastest.own_s, 3), significant(1e3 * slowest.own_s, 3), slowest.rank);
 }
 
 std::string memory_text(const WatchedRun& run) {

@@ -44,7 +44,7 @@ double value_at(const std::vector<PlotPoint>& points, double x) {
   if (after == points.end()) return points.back().y;
   const PlotPoint& before = *(after - 1);
   const double part = after->x > before.x ? (x - before.x) / (after->x - before.x) : 1;
-  return before.y + part * (after->y - before.y);
+  return std::lerp(before.y, after->y, part);
 }
 
 /// Each column is joined to the one before.
@@ -55,7 +55,9 @@ void draw(const std::vector<PlotPoint>& points, double low, double high, Raster&
   for (std::size_t column = 0; column < raster.width(); ++column) {
     const double part = static_cast<double>(column) / static_cast<double>(std::max<std::size_t>(1, raster.width() - 1));
     const double value = value_at(points, first + part * (last - first));
-    const double height = high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : 0.5;
+    // Halves, as the difference of two finite numbers may not be one.
+    const double part_above = high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.5;
+    const double height = std::isfinite(part_above) ? std::clamp(part_above, 0.0, 1.0) : 0.5;
     const auto row = static_cast<std::size_t>(std::lround((1 - height) * top));
     raster.fill(column, column == 0 ? row : before, row);
     before = row;
@@ -92,6 +94,13 @@ std::vector<PlotPoint> finite(const std::vector<PlotPoint>& points) {
   return known;
 }
 
+constexpr std::size_t kLabel = 8;  ///< columns before a plot
+
+std::string short_label(double value) {
+  const std::string label = significant(value, 3);
+  return label.size() <= kLabel ? label : fmt::format("{:.1e}", value);
+}
+
 }  // namespace
 
 Characters characters_of_locale() {
@@ -120,7 +129,6 @@ std::vector<std::string> curve(const std::vector<PlotPoint>& points, std::size_t
 
 std::vector<std::string> plot(const std::string& title, const std::vector<PlotPoint>& points, std::size_t columns,
                               std::size_t rows, Characters characters) {
-  constexpr std::size_t kLabel = 8;
   const std::vector<PlotPoint> known = finite(points);
   std::vector<std::string> lines{title};
   if (known.empty()) return lines;
@@ -128,7 +136,7 @@ std::vector<std::string> plot(const std::string& title, const std::vector<PlotPo
   const std::size_t width = columns > kLabel + 2 ? columns - kLabel - 2 : 1;
   const std::vector<std::string> drawn = curve(known, width, rows, low.y, high.y, characters);
   for (std::size_t line = 0; line < drawn.size(); ++line) {
-    const std::string label = line == 0 ? significant(high.y, 3) : line + 1 == rows ? significant(low.y, 3) : "";
+    const std::string label = line == 0 ? short_label(high.y) : line + 1 == rows ? short_label(low.y) : "";
     lines.push_back(
         fmt::format("{:>{}} {}{}", label, kLabel, characters == Characters::braille ? "│" : "|", drawn[line]));
   }

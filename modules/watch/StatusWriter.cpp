@@ -65,11 +65,14 @@ StatusWriter::~StatusWriter() {
   bool has_ended = false;
   for (const WatchState end : {WatchState::finished, WatchState::failed, WatchState::interrupted})
     has_ended = has_ended || status_.state == name_of(end);
-  if (has_written_ || has_ended) write();
+  const bool knows_anything = status_.run || status_.sweep || status_.share;
+  if (has_written_ || (has_ended && knows_anything)) write();
 }
 
 void StatusWriter::change(Change change) {
+  constexpr std::size_t kMost = 200;  // while a file system hangs; later changes hold more than earlier ones
   const std::lock_guard lock(mutex_);
+  if (changes_.size() >= kMost) changes_.erase(changes_.begin() + 1, changes_.begin() + kMost / 2);
   changes_.push_back(std::move(change));
 }
 
@@ -128,9 +131,10 @@ void StatusWriter::write() {
 
 void StatusWriter::write_target(Target& target) {
   try {
-    if (!std::exchange(target.is_checked, true)) {
-      target.path = end_of_links(target.path);
-      require_own_file(target.path, "the status of this run", target.is_own);
+    const bool is_first = !std::exchange(target.is_checked, true);
+    if (is_first) target.path = end_of_links(target.path);
+    require_own_file(target.path, "the status of this run", target.is_own);  // another's may come while this runs
+    if (is_first) {
       fs::create_directories(fs::absolute(target.path).parent_path());
       remove_orphans(target.path + ".");
     }

@@ -31,8 +31,8 @@ class StatusWriter {
 
   /// \throws EnvironmentError where no thread can be started
   StatusWriter(WatchStatus status, StatusFiles files);
-  /// Makes the changes that are left, and writes unless there is nothing to replace: nothing has been written, and the
-  /// state is no end.
+  /// Makes the changes that are left, and writes: unless nothing has been written, and either the state is no end or
+  /// nothing is known of any work.
   ~StatusWriter();
   StatusWriter(const StatusWriter&) = delete;
   StatusWriter& operator=(const StatusWriter&) = delete;

@@ -145,7 +145,7 @@ class StudyOfMethods(CommandTest):
         self.assertEqual(sorted((run["case"], run["ranks"]) for run in runs if run["status"] == "complete"),
                          [(method, ranks) for method in methods for ranks in "12"])
         report = Path(self.path("study/report/report.html")).read_text()
-        for words in ("Next-token prediction on 2 ranks", "Preferences on 1 rank"):
+        for words in ("next-token prediction on 2 ranks)</h1>", "Rate against memory: preferences"):
             self.assertIn(words, report)
         done = self.study()
         self.assertEqual(0, done.returncode, done.stderr)

@@ -144,7 +144,7 @@ class Trace(CommandTest):
                           (trace_of("event_sync_tiny"), "it is gzipped")):
             done = subprocess.run([POST, "profile", file], capture_output=True, text=True)
             self.assertEqual(done.returncode, 4, done.stderr)
-            self.assertIn("is not a results file (%s) multicard-post trace reads" % why, done.stderr)
+            self.assertIn("is not a results file (%s)\n  multicard-post trace reads" % why, done.stderr)
 
     def test_traces_are_of_one_job(self):
         def of(name, info):

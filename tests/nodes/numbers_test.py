@@ -56,6 +56,8 @@ class NumbersTest(NodesTest):
         one, two = self.train(number, "one", *overrides, "run.resume=never", deck=deck), \
             self.train(counts, "two", *overrides, "run.resume=never", deck=deck)
         with self.subTest(counts=counts, overrides=overrides):
+            self.assertEqual(len(two), len(one))
+            self.assertGreater(len(one), 1)
             if tolerance is None:
                 self.assertEqual(two, one)
                 return
