@@ -142,13 +142,13 @@ class ImageMemory(MemoryTest):
         for devices, expected in ((2, 0), (1, 3)):
             code, _, err = self.train("image/fashion_mnist.yaml", *overrides, ranks=2, devices=devices, memory_mib=2000)
             self.assertEqual(code, expected, err)
-        self.assertRegex(err, "would need .*run.micro_batch=")
+        self.assertRegex(err, r"would need .*\n.*run.micro_batch=")
 
     def test_the_refusal_names_a_micro_batch_that_fits(self):
         overrides = [self.inputs.fashion(), "data.image_size=160", "run.global_batch=128"]
         code, _, err = self.train("image/fashion_mnist.yaml", *overrides, memory_mib=2000, cudnn_workspace=WORKSPACE)
         self.assertEqual(code, 3, err)
-        said = re.search(r"would need .*run\.micro_batch=(\d+)", err)
+        said = re.search(r"would need .*\n.*run\.micro_batch=(\d+)", err)
         self.assertTrue(said, err)
         fitting = int(said[1])
         self.assertGreater(fitting, 16)
