@@ -114,11 +114,11 @@ std::string value_for(const DescribedKey& described) {
   for (const auto& [path, value] : kExamples)
     if (key.path == path) return value;
   const std::vector<std::string> words = words_of(reading);
-  const auto other = std::find_if(words.begin(), words.end(), [&](const std::string& word) {
-    return plain(reading.fallback) != word && !plain(reading.fallback).starts_with(word + ";");
+  const std::string fallback = plain(reading.fallback);
+  const auto other = std::find_if(words.begin(), words.end(), [&fallback](const std::string& word) {
+    return fallback != word && !fallback.starts_with(word + ";");
   });
-  if (other != words.end()) return *other;
-  return plain(reading.fallback);
+  return other != words.end() ? *other : fallback;
 }
 
 }  // namespace
