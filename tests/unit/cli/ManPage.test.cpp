@@ -13,7 +13,7 @@ TEST(ManPage, EscapesWhatRoffWouldRead) {
   EXPECT_EQ(roff(page, "tool 1.0"),
             ".TH TOOL\\-RUN 1 \"\" \"tool 1.0\" \"User commands\"\n"
             ".SH NAME\ntool\\-run \\- trains\n"
-            ".SH OPTIONS\n.TP\n\\fB\\-\\-most N\\fR\n\\&.5 or 'x' or \\en\n"
+            ".SH OPTIONS\n.TP\n\\fB\\-\\-most N\\fR\n\\&.5 or \\(aqx\\(aq or \\en\n"
             ".SH SEE ALSO\ntool(1)\n");
 }
 
