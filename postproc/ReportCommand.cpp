@@ -40,9 +40,10 @@ void run_plan(const ReportArguments& options) {
   if (options.files.size() > 1 || !options.csv.empty() || !options.heat.empty() || !options.counts.empty())
     throw UsageError("--csv, --heat, --counts and further files are for results files",
                      options.files.front() + " is a plan or a replay", "Give it alone, with -o, --json or --pdf.");
-  const PlanFile file = read_plan_file(options.files.front());
+  PlanFile file = read_plan_file(options.files.front());
   if (options.json) return print(plan_summary_json(file, figures_of(file)));
   const std::string folder = options.folder.empty() ? default_folder(file.path) : options.folder;
+  file.path = filter_of(options.is_full).filtered(file.path);
   const std::string report =
       write_plan_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
   print(fmt::format("{}\nreport  {}\n", plan_finding(file).text, report));

@@ -74,7 +74,7 @@ Figure baseline_figure(const PlannedMachine& machine) {
   add("one after another", machine.sequential, kPlain);
   chart.subtitle = counted(machine.gpus, "GPU");
   chart.x_name = unit_of_objective(machine.objective);
-  const Finding title{is_time(machine.objective) ? "What the plan gains in time" : "What the plan gains"};
+  const Finding title{"The plan and what is done without one"};
   return figure_of("plan-baselines", Section::study, title, chart,
                    is_time(machine.objective) ? "Less is better." : "More is better.");
 }
@@ -96,8 +96,9 @@ Figure sizes_figure(const std::vector<PlannedMachine>& machines) {
   chart.x_name = "GPUs";
   chart.y_name = unit_of_objective(machines.front().objective);
   chart.vertical = is_time(machines.front().objective) ? Vertical::logarithmic : Vertical::from_zero;
-  const Finding title{fmt::format("What more GPUs gain: {} to {}", machines.front().gpus, machines.back().gpus),
-                      {{"least", machines.front().gpus}, {"most", machines.back().gpus}}};
+  const std::vector<Point>& planned = chart.series.front().points;
+  const Finding title{fmt::format("The plan on {:.0f} to {:.0f} GPUs", planned.front().x, planned.back().x),
+                      {{"least", planned.front().x}, {"most", planned.back().x}}};
   return figure_of("plan-sizes", Section::study, title, chart,
                    is_time(machines.front().objective) ? "Less is better." : "More is better.");
 }

@@ -46,6 +46,12 @@ std::string label_of(const std::string& score) {
   return label;
 }
 
+/// "tokens/s", or those of A and B where they differ.
+std::string units_of(const ComparedCell& cell) {
+  const std::string &a = cell.study_a->unit, &b = cell.study_b->unit;
+  return a == b ? a + "/s" : fmt::format("{}/s, {}/s", a, b);
+}
+
 HtmlCell text_or_dash(const std::string& text) {
   return text.empty() ? HtmlCell("–") : HtmlCell(text);
 }
@@ -61,8 +67,8 @@ std::vector<ComparedCell> measured_cells(const Comparison& comparison) {
 std::string unit_of(const Comparison& comparison) {
   std::set<std::string> units;
   for (const ComparedCell& cell : comparison.cells)
-    units.insert({cell.study_a->unit, cell.study_b->unit});
-  return units.size() == 1 ? *units.begin() : "rows";
+    if (cell.is_measured()) units.insert({cell.study_a->unit, cell.study_b->unit});
+  return units.size() == 1 ? *units.begin() : std::string();
 }
 
 Columns<ComparedCell> compared_cell_columns(const std::string& unit) {
@@ -71,21 +77,25 @@ Columns<ComparedCell> compared_cell_columns(const std::string& unit) {
   const auto rate_b = [](const Row& cell) { return cell.cell_b->rate; };
   const auto step_a = [](const Row& cell) { return cell.cell_a->step_time; };
   const auto step_b = [](const Row& cell) { return cell.cell_b->step_time; };
-  return {{"configuration", kJson | kPage | kTerminal, &Row::label, "configuration"},
-          {"ranks_a", kJson, [](const Row& cell) { return cell.cell_a->ranks; }},
-          {"ranks_b", kJson, [](const Row& cell) { return cell.cell_b->ranks; }},
-          {"status_a", kJson, [](const Row& cell) { return text_of(cell.cell_a->status); }},
-          {"status_b", kJson, [](const Row& cell) { return text_of(cell.cell_b->status); }},
-          {"unit_a", kJson, [](const Row& cell) { return cell.study_a->unit; }},
-          {"unit_b", kJson, [](const Row& cell) { return cell.study_b->unit; }},
-          {"rate_a_per_s", kJson | kPage | kTerminal, rate_a, "A, " + unit + "/s", Format::value},
-          {"rate_b_per_s", kJson | kPage | kTerminal, rate_b, "B, " + unit + "/s", Format::value},
-          {"rate_ratio", kJson | kPage | kTerminal, &Row::rate_ratio, "B/A (95 %)", Format::three_digits},
-          {"step_a_s", kJson | kPage | kTerminal, step_a, "A, ms a step", Format::milliseconds},
-          {"step_b_s", kJson | kPage | kTerminal, step_b, "B, ms a step", Format::milliseconds},
-          {"step_ratio", kJson | kPage, &Row::step_ratio, "step of B/A", Format::three_digits},
-          {"measurable", kJson, &Row::is_measurable},
-          {"same_run", kJson, [](const Row& cell) { return cell.is_same_run; }}};
+  const std::string of_a = unit.empty() ? "A, rate" : "A, " + unit + "/s";
+  const std::string of_b = unit.empty() ? "B, rate" : "B, " + unit + "/s";
+  Columns<Row> columns{{"configuration", kJson | kPage | kTerminal, &Row::label, "configuration"},
+                       {"ranks_a", kJson, [](const Row& cell) { return cell.cell_a->ranks; }},
+                       {"ranks_b", kJson, [](const Row& cell) { return cell.cell_b->ranks; }},
+                       {"status_a", kJson, [](const Row& cell) { return text_of(cell.cell_a->status); }},
+                       {"status_b", kJson, [](const Row& cell) { return text_of(cell.cell_b->status); }},
+                       {"unit_a", kJson, [](const Row& cell) { return cell.study_a->unit; }},
+                       {"unit_b", kJson, [](const Row& cell) { return cell.study_b->unit; }},
+                       {"rate_a_per_s", kJson | kPage | kTerminal, rate_a, of_a, Format::value},
+                       {"rate_b_per_s", kJson | kPage | kTerminal, rate_b, of_b, Format::value},
+                       {"rate_ratio", kJson | kPage | kTerminal, &Row::rate_ratio, "B/A (95 %)", Format::three_digits},
+                       {"step_a_s", kJson | kPage | kTerminal, step_a, "A, ms a step", Format::milliseconds},
+                       {"step_b_s", kJson | kPage | kTerminal, step_b, "B, ms a step", Format::milliseconds},
+                       {"step_ratio", kJson | kPage, &Row::step_ratio, "step of B/A", Format::three_digits},
+                       {"measurable", kJson, &Row::is_measurable},
+                       {"same_run", kJson, [](const Row& cell) { return cell.is_same_run; }}};
+  if (unit.empty()) columns.push_back({"", kPage | kTerminal, units_of, "rates count"});
+  return columns;
 }
 
 Columns<ComparedPhase> compared_phase_columns() {

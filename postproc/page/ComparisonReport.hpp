@@ -17,12 +17,13 @@ struct ComparedResults {
   Comparison comparison;
 };
 
-/// The configurations with measured steps in both, and what their rates count: "rows" where they differ.
+/// The configurations with measured steps in both, and what their rates count: empty where they differ.
 std::vector<ComparedCell> measured_cells(const Comparison& comparison);
 std::string unit_of(const Comparison& comparison);
 
 /// \name Columns of the tables of a comparison
 /// @{
+/// With an empty unit each line names its own.
 Columns<ComparedCell> compared_cell_columns(const std::string& unit = "rows");
 Columns<ComparedPhase> compared_phase_columns();
 Columns<ComparedNumber> compared_score_columns();

@@ -85,7 +85,8 @@ std::string comparison_text(const ComparedResults& results, Width columns) {
   const std::vector<ComparedCell> measured = measured_cells(comparison);
   out += table_of(compared_cell_columns(unit_of(comparison)), measured, columns);
   if (const ComparedCell* most = most_changed(comparison)) {
-    if (measured.size() > 1) out += "\n" + fitted("Of " + most->label + ", which changed most:") + "\n";
+    if (measured.size() > 1)
+      out += "\n" + fitted("Of " + most->label + (most->is_measurable() ? ", which changed most:" : ":")) + "\n";
     out += details_of(*most, columns);
   }
   for (const ComparedEvaluation& evaluation : comparison.evaluations)

@@ -8,6 +8,19 @@
 
 namespace multicard::post {
 
+namespace {
+
+/// "on 2 ranks", or of which objective on how many where they differ.
+std::string ranks_of(const std::vector<MethodLimit>& limits) {
+  const auto on = [](const MethodLimit& limit) { return "on " + counted(limit.cell->cell->ranks, "rank"); };
+  const MethodLimit &first = limits.front(), &last = limits.back();  // of the first and of the last objective
+  if (first.cell->cell->ranks == last.cell->cell->ranks) return on(first);
+  return fmt::format("{} {}, {} {}", text_of(first.cell->objective), on(first), text_of(last.cell->objective),
+                     on(last));
+}
+
+}  // namespace
+
 std::string method_limits_html(const Study& study) {
   const std::vector<MethodCell> cells = method_cells(study);
   const std::vector<MethodLimit> limits = method_limits(study, cells);
@@ -29,8 +42,8 @@ std::string method_limits_html(const Study& study) {
       {"loss, or preference accuracy", score}};
   HtmlTable out =
       html_table("methods-limits",
-                 fmt::format("By peak memory, on {}. Faint: another one needs no more memory and is measurably faster.",
-                             counted(limits.front().cell->cell->ranks, "rank")),
+                 fmt::format("By peak memory, {}. Faint: another one needs no more memory and is measurably faster.",
+                             ranks_of(limits)),
                  columns, limits);
   for (std::size_t i = 0; i < limits.size(); ++i)
     if (limits[i].is_dominated) out.faint_rows.insert(i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -73,7 +74,8 @@ std::string subject_of(const PlanFile& file) {
   std::vector<std::string> sizes;
   for (const PlannedMachine& machine : file.machines)
     sizes.push_back(std::to_string(machine.gpus));
-  return fmt::format("Plan for {} on {} GPUs", file.machines.front().objective, join(sizes, ", "));
+  return fmt::format("Plan for {} on {} {}", file.machines.front().objective, join(sizes, ", "),
+                     sizes == std::vector<std::string>{"1"} ? "GPU" : "GPUs");
 }
 
 std::string details_of(const PlanFile& file) {
@@ -82,10 +84,14 @@ std::string details_of(const PlanFile& file) {
   std::string out = table(html_table(
       "plans", "Machines, and what is done without a plan: " + unit_of_objective(file.machines.front().objective) + ".",
       machine_columns(file.machines.front().objective), file.machines));
-  for (const PlannedMachine& machine : file.machines)
-    if (!machine.schedule.empty())
-      out += table(html_table(fmt::format("schedule-{}", machine.gpus), fmt::format("On {} GPUs.", machine.gpus),
-                              interval_columns(), machine.schedule));
+  std::map<int, int> of_size;  // machines of one size differ in their nodes
+  for (const PlannedMachine& machine : file.machines) {
+    if (machine.schedule.empty()) continue;
+    const int number = ++of_size[machine.gpus];
+    const std::string id = fmt::format("schedule-{}", machine.gpus);
+    out += table(html_table(number == 1 ? id : fmt::format("{}-{}", id, number),
+                            fmt::format("On {}.", counted(machine.gpus, "GPU")), interval_columns(), machine.schedule));
+  }
   return out;
 }
 

@@ -18,8 +18,8 @@ enum class Privacy {
 /// of language models are none: max_tokens, tokenizer.
 bool names_secret(const std::string& key);
 
-/// Replaces IP addresses by "[address]", home folders by "~" and secrets by "[hidden]". Different addresses and home
-/// folders stay different: the second ones are "[address 2]" and "~2". So one filter must see all that a report has.
+/// Replaces IP addresses by "[address]", home folders by "~" and secrets by "[hidden]". Different ones stay
+/// different: the second ones are "[address 2]", "~2" and "[hidden 2]". So one filter must see all that a report has.
 class ProvenanceFilter {
  public:
   explicit ProvenanceFilter(Privacy privacy = Privacy::filtered);
@@ -40,11 +40,12 @@ class ProvenanceFilter {
 
   std::string without_homes(const std::string& text);
   std::string without_addresses(const std::string& text);
+  std::string hidden(const std::string& secret);
   void filter(std::map<std::string, std::string>& values);
 
   Privacy privacy_;
   std::string home_;  ///< of this process; empty: unknown, or too short to mean a home folder
-  Aliases homes_, addresses_;
+  Aliases homes_, addresses_, secrets_;
 };
 
 }  // namespace multicard::post

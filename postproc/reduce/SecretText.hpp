@@ -1,6 +1,7 @@
 #pragma once
 /// \file Secrets in texts.
 
+#include <functional>
 #include <string>
 
 namespace multicard::post {
@@ -8,8 +9,8 @@ namespace multicard::post {
 /// What stands in place of a secret.
 inline constexpr const char* kHidden = "[hidden]";
 
-/// Without tokens, values of keys that name secrets (NAME=VALUE, --NAME VALUE, a line NAME: VALUE), and users and
-/// passwords in URLs.
-std::string without_secret_words(std::string text);
+/// `alias(SECRET)` in place of tokens, of values of keys that name secrets (NAME=VALUE, --NAME VALUE, a line
+/// NAME: VALUE, "NAME": VALUE, {NAME: VALUE}), and of users and passwords in URLs.
+std::string without_secret_words(std::string text, const std::function<std::string(const std::string&)>& alias);
 
 }  // namespace multicard::post

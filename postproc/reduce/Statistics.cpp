@@ -14,7 +14,7 @@ double log_distance(double a, double b) {
 
 /// An interval over steps excludes variation between runs.
 Basis weaker(Basis a, Basis b) {
-  return a == Basis::repeats && b == Basis::repeats ? Basis::repeats : Basis::steps;
+  return a == b ? a : Basis::steps;
 }
 
 /// Logarithms of ratios, cell by cell.
@@ -75,7 +75,7 @@ Estimate geometric_mean(const std::vector<Estimate>& estimates) {
   Estimate result;
   double sum = 0, down = 0, up = 0;
   bool has_interval = !estimates.empty();
-  Basis basis = Basis::repeats;
+  Basis basis = estimates.empty() ? Basis::none : estimates.front().basis;
   for (const Estimate& estimate : estimates) {
     if (!(estimate.value > 0)) return {};
     sum += std::log(estimate.value);

@@ -150,11 +150,14 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
     if (!best || !best->efficiency.known()) continue;
     const Configuration& options = study.configuration(*best);
     RanksThatPay entry{options.work_label, 0, 0, true, true};
+    bool pays = true;  // until the first number of ranks that does not
     for (const Cell* cell : study.cells_of(best->configuration)) {
       if (!cell->efficiency.known()) continue;
       if (cell->ranks != *options.baseline_ranks && !cell->efficiency.interval) entry.has_interval = false;
       entry.measured = cell->ranks;
-      if (cell->efficiency.value >= kWorthwhileEfficiency) entry.ranks = cell->ranks;
+      if (!pays) continue;
+      pays = cell->efficiency.value >= kWorthwhileEfficiency;
+      if (pays) entry.ranks = cell->ranks;
       const auto& interval = cell->efficiency.interval;
       // The threshold is inside: whether this number of ranks keeps the efficiency is open.
       if (interval && interval->low < kWorthwhileEfficiency && interval->high > kWorthwhileEfficiency)

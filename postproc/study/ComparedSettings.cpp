@@ -30,17 +30,19 @@ const RunReport& shown_run(const Study& study, const Cell& cell) {
 }
 
 /// The resolved deck, and what else distinguishes runs.
-Values settings_of(const Study& study, const Cell& cell) {
-  const RunReport& run = shown_run(study, cell);
+Values settings_of(const RunReport& run, int ranks) {
   Values values = deck_values(run.deck);
-  values["ranks"] = std::to_string(cell.ranks);
+  values["ranks"] = std::to_string(ranks);
   for (const std::string_view key : kAttributes)
     if (const std::string value = setting(run, std::string(key)); !value.empty()) values.emplace(key, value);
   return values;
 }
 
 std::string effect_of(const KeyTable& keys, const std::string& key) {
-  if (key == "ranks") return "speed";
+  // Another machine changes how fast the same work is done.
+  if (key == "ranks" || key == "machine" || short_key(key) == "device") return "speed";
+  // Of what the run resolved: another model.
+  if (key == "num_parameters" || key == "architecture") return "work";
   if (keys.is_bookkeeping(key)) return "bookkeeping";
   if (keys.changes_work(key)) return "work";
   return keys.changes_learning(key) ? "learning" : "speed";
@@ -63,14 +65,33 @@ void for_each_difference(const Values& a, const Values& b, const Report& report)
   }
 }
 
+/// Of one configuration, or with num_cells 0 of an evaluation.
 void add_setting(std::vector<ComparedSetting>& all, const ComparedSetting& setting) {
   const auto found = std::ranges::find_if(all, [&](const ComparedSetting& known) {
     return known.key == setting.key && known.a == setting.a && known.b == setting.b;
   });
   if (found != all.end())
-    ++found->num_cells;
+    found->num_cells += setting.num_cells;
   else
     all.push_back(setting);
+}
+
+/// Whether a key says what an evaluation was on. Shards for training are no part of one that names others.
+bool is_evaluated_data(const KeyTable& keys, const std::string& key, bool has_test) {
+  if (key == "dataset" || key == "data.test") return true;
+  return key.starts_with("data.") && keys.changes_work(key) && !(has_test && key == "data.train");
+}
+
+void compare_evaluation(const KeyTable& keys, ComparedEvaluation& evaluation, std::vector<ComparedSetting>& settings) {
+  const Values a = settings_of(*evaluation.run_a, evaluation.run_a->ranks),
+               b = settings_of(*evaluation.run_b, evaluation.run_b->ranks);
+  const bool has_test = a.contains("data.test") && b.contains("data.test");
+  for_each_difference(a, b, [&](const std::string& key, const std::string& of_a, const std::string& of_b) {
+    const bool is_data = is_evaluated_data(keys, key, has_test);
+    const ComparedSetting setting{key, of_a, of_b, is_data ? "work" : effect_of(keys, key), 0};
+    if (is_data) evaluation.data.push_back(setting);
+    add_setting(settings, setting);
+  });
 }
 
 /// Variables that differ from job to job whatever the program does: identifiers, names of hosts, places on them.
@@ -115,11 +136,15 @@ int place_of(const ComparedSetting& setting) {
 
 void compare_settings(const Collection& a, const Collection& b, Comparison& comparison) {
   for (const ComparedCell& cell : comparison.cells)
-    for_each_difference(settings_of(*cell.study_a, *cell.cell_a), settings_of(*cell.study_b, *cell.cell_b),
+    for_each_difference(settings_of(shown_run(*cell.study_a, *cell.cell_a), cell.cell_a->ranks),
+                        settings_of(shown_run(*cell.study_b, *cell.cell_b), cell.cell_b->ranks),
                         [&](const std::string& key, const std::string& of_a, const std::string& of_b) {
                           const std::string effect = effect_of(cell.study_b->keys, key);
                           add_setting(comparison.settings, {key, of_a, of_b, effect, 1});
                         });
+  const KeyTable keys(b.sources);
+  for (ComparedEvaluation& evaluation : comparison.evaluations)
+    compare_evaluation(keys, evaluation, comparison.settings);
   std::ranges::stable_sort(comparison.settings, {}, place_of);
   for_each_difference(environment_of(a), environment_of(b),
                       [&](const std::string& key, const std::string& of_a, const std::string& of_b) {

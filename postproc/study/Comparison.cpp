@@ -30,7 +30,7 @@ Estimate mean_over_runs(const Study& study, const Cell& cell, const std::functio
   if (cell.measured.size() == 1) return of(study.runs[cell.measured.front()]);
   std::vector<double> values;
   for (const std::size_t run : cell.measured)
-    values.push_back(of(study.runs[run]).value);
+    if (const double value = of(study.runs[run]).value; std::isfinite(value)) values.push_back(value);
   return estimate_of_mean(values, Basis::repeats, 2);
 }
 
@@ -129,7 +129,8 @@ std::vector<ComparedEvaluation> evaluations_of(const Collection& a, const Collec
   for (const RunReport& of_a : a.evaluated)
     for (const RunReport& of_b : b.evaluated) {
       if (!are_single && evaluation_name(of_a) != evaluation_name(of_b)) continue;
-      ComparedEvaluation both{evaluation_name(of_b), evaluation_scores(*of_a.evaluation, *of_b.evaluation)};
+      ComparedEvaluation both{evaluation_name(of_b), evaluation_scores(*of_a.evaluation, *of_b.evaluation), &of_a,
+                              &of_b};
       if (!both.scores.empty()) out.push_back(std::move(both));
       break;
     }

@@ -67,13 +67,15 @@ struct ComparedCell {
 struct ComparedSetting {
   std::string key, a, b;      ///< empty: not there
   std::string effect;         ///< of a key of decks: work, learning, speed, bookkeeping
-  std::size_t num_cells = 0;  ///< in how many of the compared configurations
+  std::size_t num_cells = 0;  ///< in how many of the compared configurations; 0: of evaluations alone
 };
 
 /// Scores of `multicard eval`.
 struct ComparedEvaluation {
   std::string name;
   std::vector<ComparedNumber> scores;
+  const RunReport *run_a = nullptr, *run_b = nullptr;
+  std::vector<ComparedSetting> data = {};  ///< settings that differ and say what was evaluated on
 };
 
 struct Comparison {
@@ -103,7 +105,12 @@ const char* phase_name(Phase phase);
 void match_cells(const Collection& a, const Collection& b, Comparison& comparison);
 /// Profiles, collectives, input.
 std::vector<ComparedItems> compared_items(const ComparedCell& cell);
+/// Of configurations, evaluations and surroundings.
 void compare_settings(const Collection& a, const Collection& b, Comparison& comparison);
+/// What A and B did that is not the same work: neither speeds nor scores say then which is better.
+Findings different_work_findings(const Comparison& comparison);
+/// What the answer leaves out: runs that are the same, variation between runs, configurations that do not match.
+Findings left_out_findings(const Comparison& comparison, const std::vector<const ComparedCell*>& measured);
 Findings comparison_findings(const Comparison& comparison);
 /// @}
 

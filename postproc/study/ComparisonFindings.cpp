@@ -65,6 +65,10 @@ Finding answer_of(const Cells& cells) {
   const auto all = static_cast<long>(ratios.size());
   const Estimate mean = geometric_mean(ratios);
   Finding out{{}, {{"configurations", all}, {"faster", faster}, {"slower", slower}}, "headline"};
+  if (ratios.empty()) {
+    out.text = "A and B count different things: their rates cannot be compared";
+    return out;
+  }
   if (!mean.interval) {
     out.text = fmt::format("Too few values to compare the speed of A and B over {}", counted(all, "configuration"));
     return out;
@@ -129,20 +133,13 @@ std::string others_of(const ComparedCell& cell, bool is_step_measurable) {
   return join(parts, ", ");
 }
 
-std::string listed(std::vector<std::string> names) {
-  constexpr std::size_t kMost = 4;
-  if (names.size() > kMost) {
-    names.resize(kMost);
-    names.emplace_back("…");
-  }
-  return join(names, "; ");
-}
-
 /// The difference of the mean step, whose phases add up to it.
 Finding step_of(const ComparedCell& cell, bool is_one_of_many) {
   const ComparedNumber& step = cell.mean_step;
   Finding out{{}, {{"step_a_s", step.a}, {"step_b_s", step.b}, {"difference_s", step.difference}}, "phases"};
-  const std::string where = is_one_of_many ? "; largest change: " + cell.label : std::string();
+  const std::string where = !is_one_of_many        ? std::string()
+                            : cell.is_measurable() ? "; largest change: " + cell.label
+                                                   : "; " + cell.label;
   const std::string numbers =
       fmt::format("{} → {} ms{}", significant(1000 * step.a.value), significant(1000 * step.b.value), where);
   const auto& interval = step.difference.interval;
@@ -166,87 +163,26 @@ Finding step_of(const ComparedCell& cell, bool is_one_of_many) {
   return out;
 }
 
-/// The item of each kind that changed most in the direction of the step.
+/// The item of each kind that changed most in the direction of the step, where the step changed measurably.
 Finding items_of(const ComparedCell& cell) {
-  const auto& step = cell.mean_step.difference.interval;
-  if (step && step->low <= 0 && step->high >= 0) return {};
+  const Estimate& step = cell.mean_step.difference;
+  if (!step.interval || (step.interval->low <= 0 && step.interval->high >= 0)) return {};
   // Of the mean step: less is in the noise of a profile's few steps.
   constexpr double kNoticeable = 0.01;
   Finding out{{}, {}, "items"};
   std::vector<std::string> parts;
   for (const ComparedItems& items : cell.items) {
-    const ComparedItem& first = items.items.front();
-    if (std::abs(first.difference()) < kNoticeable * cell.mean_step.a.value) continue;
-    parts.push_back(fmt::format("{} {} ({} → {} ms, {})", first.name, signed_ms(first.difference()),
-                                significant(1000 * first.seconds_a, 3), significant(1000 * first.seconds_b, 3),
+    const auto first = std::ranges::find_if(
+        items.items, [&](const ComparedItem& item) { return (item.difference() > 0) == (step.value > 0); });
+    if (first == items.items.end() || std::abs(first->difference()) < kNoticeable * cell.mean_step.a.value) continue;
+    parts.push_back(fmt::format("{} {} ({} → {} ms, {})", first->name, signed_ms(first->difference()),
+                                significant(1000 * first->seconds_a, 3), significant(1000 * first->seconds_b, 3),
                                 items.id));
-    out.evidence.add({{items.id + "_a_s", first.seconds_a}, {items.id + "_b_s", first.seconds_b}});
+    out.evidence.add({{items.id + "_a_s", first->seconds_a}, {items.id + "_b_s", first->seconds_b}});
   }
   if (parts.empty()) return {};
   out.text = "Changed most, a step and rank, without intervals: " + join(parts, "; ") + ".";
   return out;
-}
-
-/// Ratios of rates do not say which of two kinds of work is better.
-Finding work_of(const Comparison& comparison) {
-  std::vector<std::string> parts;
-  for (const ComparedSetting& setting : comparison.settings)
-    if (setting.effect == "work")
-      parts.push_back(fmt::format("{} {} → {}", setting.key, setting.a.empty() ? "not set" : setting.a,
-                                  setting.b.empty() ? "not set" : setting.b));
-  if (parts.empty()) return {};
-  return {"A and B do different work, so that the ratio says what the difference costs, not which is better: " +
-              join(parts, ", ") + ".",
-          {},
-          "work",
-          Severity::notice};
-}
-
-/// What the intervals leave out.
-Finding basis_of(const Cells& cells) {
-  const auto over_steps =
-      std::ranges::count_if(cells, [](const ComparedCell* cell) { return cell->rate_ratio.basis == Basis::steps; });
-  const auto without = std::ranges::count_if(
-      cells, [](const ComparedCell* cell) { return cell->rate_ratio.known() && !cell->rate_ratio.interval; });
-  std::vector<std::string> parts;
-  if (over_steps > 0)
-    parts.emplace_back(
-        "Intervals are over the steps of single runs and leave out how much repeated runs differ: small differences "
-        "may "
-        "not repeat. Repeat A and B (repeat: 3 in a sweep) to know.");
-  if (without > 0)
-    parts.push_back(fmt::format("{} of {} have no interval: fewer than 6 measured steps.", without,
-                                counted(static_cast<long>(cells.size()), "configuration")));
-  if (parts.empty()) return {};
-  return {join(parts, " "), {{"over_steps", over_steps}, {"without_interval", without}}, "intervals", Severity::notice};
-}
-
-Finding same_of(const Cells& cells) {
-  const auto same = std::ranges::count_if(cells, [](const ComparedCell* cell) { return cell->is_same_run; });
-  if (same == 0) return {};
-  return {fmt::format("{} of {} {} the same times to the last digit: A and B hold the same runs.", same,
-                      counted(static_cast<long>(cells.size()), "configuration"), same == 1 ? "has" : "have"),
-          {{"same", same}},
-          "same_runs",
-          Severity::notice};
-}
-
-Finding unmatched_of(const Comparison& comparison) {
-  const std::size_t a = comparison.only_a.size(), b = comparison.only_b.size();
-  std::vector<std::string> unmeasured;
-  for (const ComparedCell& cell : comparison.cells)
-    if (!cell.is_measured())
-      unmeasured.push_back(
-          fmt::format("{} (A {}, B {})", cell.label, text_of(cell.cell_a->status), text_of(cell.cell_b->status)));
-  if (a + b == 0 && unmeasured.empty()) return {};
-  std::vector<std::string> parts;
-  if (a > 0) parts.push_back(fmt::format("{} only in A", a));
-  if (b > 0) parts.push_back(fmt::format("{} only in B", b));
-  if (!unmeasured.empty()) parts.push_back("without measured steps in one of both: " + listed(unmeasured));
-  return {"Not compared: " + join(parts, ", ") + ".",
-          {{"only_a", a}, {"only_b", b}, {"unmeasured", unmeasured.size()}},
-          "not_compared",
-          Severity::notice};
 }
 
 Finding evaluation_of(const ComparedEvaluation& evaluation) {
@@ -285,13 +221,14 @@ Findings comparison_findings(const Comparison& comparison) {
     add(std::move(scored));
   }
   // What the answer must not be taken for, before what explains it.
-  add(work_of(comparison));
+  for (Finding& finding : different_work_findings(comparison))
+    add(std::move(finding));
   if (cells.size() > 1) add(spread_of(cells));
   if (const ComparedCell* most = most_changed(comparison)) {
     add(step_of(*most, cells.size() > 1));
     add(items_of(*most));
   }
-  for (Finding finding : {same_of(cells), basis_of(cells), unmatched_of(comparison)})
+  for (Finding& finding : left_out_findings(comparison, cells))
     add(std::move(finding));
   return findings;
 }

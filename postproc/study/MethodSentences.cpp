@@ -65,6 +65,17 @@ Cells by_peak(const std::vector<MethodCell>& all, Objective objective, int ranks
   return cells;
 }
 
+/// by_peak() on the most ranks on which two compare; where none do, on the fewest.
+Cells on_most_ranks(const Study& study, const std::vector<MethodCell>& all, Objective objective) {
+  Cells last;
+  for (auto ranks = study.rank_counts.rbegin(); ranks != study.rank_counts.rend(); ++ranks) {
+    Cells cells = by_peak(all, objective, *ranks);
+    if (cells.size() > 1) return cells;
+    if (!cells.empty()) last = std::move(cells);
+  }
+  return last;
+}
+
 /// qat and lora-qat, whose scores are of the rounded model and not comparable.
 bool rounds(const MethodCell& cell) {
   return cell.method.ends_with("qat");
@@ -86,7 +97,10 @@ const MethodCell* best_score(const Cells& cells) {
     if (other == best || rounds(*other)) return false;
     const Estimate &mine = best->preference_accuracy, &its = other->preference_accuracy;
     if (mine.interval && its.interval) return !significantly_different(mine, its);
-    return its.known() ? its.value == mine.value : other->held_out_loss.value == best->held_out_loss.value;
+    if (its.known()) return its.value == mine.value;
+    const Estimate &my_loss = best->held_out_loss, &its_loss = other->held_out_loss;
+    if (my_loss.interval && its_loss.interval) return !significantly_different(my_loss, its_loss);
+    return its_loss.value == my_loss.value;
   };
   return best && std::ranges::none_of(cells, is_as_good) ? best : nullptr;
 }
@@ -121,7 +135,7 @@ std::string limits_of(const Study& study, const Cells& cells) {
                   counted(least.cell->ranks, "rank"), least.label, least.memory->on_device ? "GPU" : "host",
                   human_bytes(least.memory->peak), rate_text(study, least));
   if (fastest != &least)
-    out += fmt::format("; {} is the fastest, {} times the rate for {} times the memory", fastest->label,
+    out += fmt::format("; {} is measurably faster, {} times the rate for {} times the memory", fastest->label,
                        factor(fastest->cell->rate.value / least.cell->rate.value),
                        factor(fastest->memory->peak / least.memory->peak));
   else if (cells.size() > 1)
@@ -147,17 +161,15 @@ std::string shortly(const Cells& cells) {
 
 std::vector<MethodLimit> method_limits(const Study& study, const std::vector<MethodCell>& all) {
   std::vector<MethodLimit> out;
-  for (const Objective objective : {Objective::next_token, Objective::preference})
-    for (auto ranks = study.rank_counts.rbegin(); ranks != study.rank_counts.rend(); ++ranks) {
-      const Cells cells = by_peak(all, objective, *ranks);
-      const auto first = out.size();
-      for (const MethodCell* cell : cells) {
-        const auto is_slower = [&](const MethodLimit& less) { return is_measurably_faster(*less.cell, *cell); };
-        const bool is_dominated = std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), is_slower);
-        out.push_back({cell, is_dominated, best_score(cells) == cell});
-      }
-      if (cells.size() > 1) break;  // on the most ranks that compare
+  for (const Objective objective : {Objective::next_token, Objective::preference}) {
+    const Cells cells = on_most_ranks(study, all, objective);
+    const auto first = out.size();
+    for (const MethodCell* cell : cells) {
+      const auto is_slower = [&](const MethodLimit& less) { return is_measurably_faster(*less.cell, *cell); };
+      const bool is_dominated = std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), is_slower);
+      out.push_back({cell, is_dominated, best_score(cells) == cell});
     }
+  }
   return out;
 }
 

@@ -72,11 +72,12 @@ struct MethodLimit {
   bool learns_best = false;   ///< of its objective
 };
 
-/// Of `all`, the cells of the study: those of each objective on the most ranks on which two completed, by peak memory.
+/// Of `all`, the cells of the study: those of each objective on the most ranks on which two completed, by peak memory;
+/// where no two did, on the fewest ranks.
 std::vector<MethodLimit> method_limits(const Study& study, const std::vector<MethodCell>& all);
 
 /// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which method needs the least
-/// memory, which is measurably the fastest with more, and which learns best.
+/// memory, which is measurably faster with more, and which learns best.
 Findings memory_limit_findings(const Study& study);
 
 /// "next-token prediction" or "preferences".

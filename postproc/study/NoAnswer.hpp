@@ -9,8 +9,8 @@
 
 namespace multicard::post {
 
-/// "none": why the runs of these configurations, none of which was measured, have no answer: the most frequent error of
-/// those that failed, else that they were too short.
+/// "none": why the runs of these configurations, of which no complete one was measured, have no answer: the most
+/// frequent error of those that failed, else that they stopped or were too short.
 Finding no_answer_finding(const Study& study, const std::vector<std::size_t>& configurations);
 
 /// Of an error "problem (why) what to do" the problem, with a loss of nan "not finite".

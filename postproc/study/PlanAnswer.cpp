@@ -53,14 +53,14 @@ std::string comparison_text(const PlannedMachine& machine, Evidence& evidence) {
 Finding plan_of(const PlannedMachine& machine, const PlannedMachine& smallest) {
   Finding out{{}, {{"gpus", machine.gpus}}, "plan"};
   if (!machine.value) {
-    out.text = fmt::format("No plan for {}: some task can use none of its numbers of GPUs there.",
-                           counted(machine.gpus, "GPU"));
+    out.text =
+        fmt::format("No plan for {}: not all tasks can run there, or none was found.", counted(machine.gpus, "GPU"));
     return out;
   }
   out.evidence.add({"value", *machine.value});
   out.text =
       fmt::format("Planned for {}: {}", counted(machine.gpus, "GPU"), reached_text(machine.objective, *machine.value));
-  if (&machine != &smallest && smallest.value) {
+  if (smallest.gpus < machine.gpus && smallest.value) {
     out.evidence.add({{"smallest_gpus", smallest.gpus}, {"smallest_value", *smallest.value}});
     out.text += fmt::format(" (on {}: {})", smallest.gpus, value_text(machine.objective, *smallest.value));
   } else {

@@ -120,13 +120,18 @@ class Compare(unittest.TestCase):
             if math.isfinite(half):
                 self.assertTrue(math.isclose(by["interval_95"][1], mean_b - mean_a + half, rel_tol=1e-6, abs_tol=1e-9))
                 self.assertEqual(phase["measurable"], abs(mean_b - mean_a) > half)
+        self.assertEqual({memory["name"] for memory in shown["memory"]},
+                         {name for name in a.memory if a.memory[name] > 0 or b.memory[name] > 0})
         for memory in shown["memory"]:
             known = (a.memory[memory["name"]], b.memory[memory["name"]])
             self.assertEqual((memory["a_bytes"], memory["b_bytes"]), known)
-        for item in shown["items"].get("collectives", []):
-            if item["name"] in a.exchanged or item["name"] in b.exchanged:
-                self.near(item["a_s"], a.exchanged.get(item["name"], 0), item["name"])
-                self.near(item["b_s"], b.exchanged.get(item["name"], 0), item["name"])
+        spent = [{kind for kind, seconds in of.exchanged.items() if seconds > 0} for of in (a, b)]
+        collectives = {item["name"]: item for item in shown["items"].get("collectives", [])}
+        # Exposed and waiting times, "all_reduce, exposed", are of kinds that are there.
+        self.assertEqual({name.split(", ")[0] for name in collectives}, spent[0] | spent[1] if all(spent) else set())
+        for kind in spent[0] | spent[1] if all(spent) else ():
+            self.near(collectives[kind]["a_s"], a.exchanged.get(kind, 0), kind)
+            self.near(collectives[kind]["b_s"], b.exchanged.get(kind, 0), kind)
 
     def test_scaling_studies_are_compared_on_the_ranks_of_both(self):
         shown, a, b = self.compared("strong", "more_ranks"), cells_of(self.folder / "strong.h5"), \

@@ -2,6 +2,7 @@
 that they print is a rounding of one of these, and that they claim no difference where the interval holds none."""
 
 import math
+from itertools import takewhile
 
 from data_sets import length_effect
 from intervals import Estimate, differ, ratio
@@ -235,7 +236,8 @@ class StatementChecks:
                 continue
             done = [cell for cell in study.of_configuration(best.settings) if cell.efficiency.known]
             if all(cell.efficiency.certain for cell in done[1:]):
-                out[f"ranks-{len(out)}"] = max(cell.ranks for cell in done if cell.efficiency.value >= EFFICIENT)
+                out[f"ranks-{len(out)}"] = max(
+                    cell.ranks for cell in takewhile(lambda cell: cell.efficiency.value >= EFFICIENT, done))
         return out
 
     # Claims.

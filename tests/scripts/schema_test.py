@@ -27,7 +27,9 @@ except ImportError:
 
 SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 POST = pathlib.Path(os.environ["MULTICARD_BIN"]) / "multicard-post"
-REPORTS = sorted(path.name.split(".")[0] for path in (SOURCE / "tests/data/reports").glob("*.h5.gz"))
+DATA = SOURCE / "tests/data/reports"
+REPORTS = sorted(path.name.split(".")[0] for path in DATA.glob("*.h5.gz"))
+PLANS = sorted(path.name.split(".")[0] for path in DATA.glob("*.json.gz"))
 
 
 def schema(name):
@@ -54,9 +56,8 @@ class Stored(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="multicard-schema.")
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)
-        for name in REPORTS:
-            packed = SOURCE / f"tests/data/reports/{name}.h5.gz"
-            (cls.folder / f"{name}.h5").write_bytes(gzip.decompress(packed.read_bytes()))
+        for path in (*DATA.glob("*.h5.gz"), *DATA.glob("*.json.gz")):
+            (cls.folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
 
     def post(self, *words):
         done = subprocess.run([POST, *words], cwd=self.folder, capture_output=True, text=True, check=False)
@@ -77,6 +78,14 @@ class Json(Stored):
         for name in REPORTS:
             with self.subTest(report=name):
                 printed = self.post(f"{name}.h5", "--json")
+                self.check(validator, json.loads(printed, parse_constant=no_constant))
+
+    def test_the_summaries_of_plans_and_replays_fit_it_too(self):
+        validator = schema("summary")
+        self.assertEqual(PLANS, ["plan", "plan_sizes", "replay"])
+        for name in PLANS:
+            with self.subTest(plan=name):
+                printed = self.post(f"{name}.json", "--json")
                 self.check(validator, json.loads(printed, parse_constant=no_constant))
 
     def test_comparisons_fit_theirs(self):
@@ -136,6 +145,15 @@ class Published(Stored):
     def test_on_request_reports_have_all(self):
         self.post("strong.h5", "-o", "full", "--full-provenance")
         self.assertIn(self.ADDRESS, (self.folder / "full/report.html").read_text(encoding="utf-8"))
+
+    def test_pages_of_plans_are_filtered(self):
+        environment = {**os.environ, "HOME": str(self.folder)}
+        for more, path in (([], "~/plan.json"), (["--full-provenance"], f"{self.folder}/plan.json")):
+            subprocess.run([POST, self.folder / "plan.json", "-o", "planned", *more], env=environment, check=True,
+                           cwd=self.folder, capture_output=True)
+            page = (self.folder / "planned/report.html").read_text(encoding="utf-8")
+            self.assertIn(path, page)
+            self.assertEqual(str(self.folder) in page, bool(more))
 
     def test_home_folders_are_a_tilde(self):
         environment = {**os.environ, "HOME": str(self.folder)}

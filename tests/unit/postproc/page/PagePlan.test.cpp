@@ -90,6 +90,23 @@ TEST_F(PagePlan, FiguresAndTablesShowWhoHasWhatWhen) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "report/summary.json"));
 }
 
+TEST_F(PagePlan, MachinesOfOneSizeHaveTablesOfTheirOwn) {
+  const PlanFile file = file_of(std::string(kPlan) + "\n" + kPlan + "\n");
+
+  const std::string page = read_file(write_plan_report(file, folder_ / "report", Gnuplot("no-such-program"), {}));
+
+  EXPECT_THAT(page, HasSubstr("<table data-table=\"schedule-8\">"));
+  EXPECT_THAT(page, HasSubstr("<table data-table=\"schedule-8-2\">"));
+  EXPECT_THAT(plan_finding(file).text, HasSubstr("sooner than with one task after another"));
+}
+
+TEST_F(PagePlan, WithoutAPlanNoReasonIsClaimed) {
+  std::string none = kSmallPlan;
+  none.replace(none.find("400.0"), 5, "null");
+
+  EXPECT_EQ(plan_finding(file_of(none)).text, "No plan for 2 GPUs: not all tasks can run there, or none was found.");
+}
+
 TEST_F(PagePlan, WhatIsNoPlanIsRefused) {
   const std::string not_json = "{\"objective\": \"makespan\", \"schedule\": oops\n";
   const std::string two_kinds = std::string(kPlan) + "\n" + kReplay + "\n";

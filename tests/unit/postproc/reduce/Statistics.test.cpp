@@ -29,6 +29,7 @@ TEST(Statistics, ARatioOverAnExactDenominatorKeepsTheNumeratorsInterval) {
   EXPECT_NEAR(quotient.interval->low, 1.9, 1e-12);
   EXPECT_NEAR(quotient.interval->high, 2.2, 1e-12);
   EXPECT_EQ(quotient.basis, Basis::steps);
+  EXPECT_EQ(difference(estimate_of_share(9, 10), estimate_of_share(8, 10)).basis, Basis::none);
 }
 
 TEST(Statistics, ARatioWithoutBothIntervalsHasNone) {

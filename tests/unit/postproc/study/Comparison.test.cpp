@@ -240,6 +240,67 @@ TEST(Comparison, NamesTheOperatorWhoseTimePerStepChangedMost) {
       << finding_in(comparison, "items").text;
 }
 
+TEST(Comparison, NamesNoOperatorWhereTheStepHasNoInterval) {
+  RunReport before = run_with(kPlain), after = run_with(kSlowForward);
+  before.profile = profile_with(100'000'000);
+  after.profile = profile_with(260'000'000);
+  const Collection a = of({before}), b = of({after}), noisy = [&] {
+    after.step_mean.interval.reset();
+    return of({after});
+  }();
+
+  EXPECT_FALSE(finding_in(compare(a, b), "items").empty());
+  EXPECT_TRUE(has(finding_in(compare(b, a), "items").text, "aten::convolution in backward −16 ms"));
+  EXPECT_TRUE(finding_in(compare(a, noisy), "items").empty());
+}
+
+TEST(Comparison, AnotherDeviceDoesTheSameWork) {
+  const Collection a = of({run_with(kPlain, 0.02, {{"device", "cpu"}, {"num_parameters", "7"}})}),
+                   b = of({run_with(kPlain, 0.02, {{"device", "cuda"}, {"num_parameters", "8"}})});
+
+  const std::vector<ComparedSetting> settings = compare(a, b).settings;
+
+  ASSERT_EQ(settings.size(), 2U);
+  EXPECT_EQ(settings[0].key + ": " + settings[0].effect, "num_parameters: work");
+  EXPECT_EQ(settings[1].key + ": " + settings[1].effect, "device: speed");
+}
+
+TEST(Comparison, RatesOfDifferentUnitsAreNotAveraged) {
+  const std::vector<RunReport> images{run_with(kPlain, 0.02, {{"strategy", "dp"}}),
+                                      run_with(kPlain, 0.02, {{"strategy", "ddp"}})};
+  Collection a = of(images), b = of(images);
+  b.studies.front().unit = "tokens";
+
+  const Comparison comparison = compare(a, b);
+
+  EXPECT_EQ(comparison.findings.front().text, "A and B count different things: their rates cannot be compared");
+  EXPECT_EQ(unit_of(comparison), "");
+}
+
+Collection evaluated_on(const char* data) {
+  Collection collection = of({run_with(kPlain)});
+  collection.studies.clear();
+  RunReport run;
+  run.settings = {{"model", "resnet"}};
+  run.deck = std::string("data:\n  test: ") + data + "\n";
+  run.evaluation = EvaluationReport{};
+  run.evaluation->loss = 0.5;
+  collection.evaluated = {run};
+  return collection;
+}
+
+TEST(Comparison, EvaluationsOnDifferentDataAreSaidToBe) {
+  const Collection a = evaluated_on("one.h5"), b = evaluated_on("two.h5");
+
+  const Comparison comparison = compare(a, b);
+
+  EXPECT_EQ(finding_in(comparison, "evaluated_data").text,
+            "A and B were evaluated on different data, so that their scores do not compare: data.test one.h5 → "
+            "two.h5.");
+  EXPECT_EQ(comparison.settings.front().key, "data.test");
+  EXPECT_TRUE(finding_in(compare(a, a), "evaluated_data").empty());
+}
+
 TEST(Comparison, RefusesWhatCannotBeCompared) {
   RunReport image = run_with(kPlain, 0.02, {{"task", "image"}}), text = run_with(kPlain, 0.02, {{"task", "llm"}});
   RunReport failed = run_with(kPlain, 0.02, {{"task", "image"}});

@@ -142,7 +142,8 @@ TEST(MemoryLimits, NameWhatFitsTheFastestAndTheTrade) {
   EXPECT_EQ(
       sentences[0],
       "Next-token prediction on 2 ranks: qlora needs the least host memory, 1 GB, for 100.0 (98.0–102.0) tokens/s; "
-      "lora is the fastest, 1.20 times the rate for 2.00 times the memory; best held-out loss 1.5: full, from 4 GB.");
+      "lora is measurably faster, 1.20 times the rate for 2.00 times the memory; best held-out loss 1.5: full, from 4 "
+      "GB.");
   EXPECT_TRUE(has(sentences[1], "Preferences on 2 ranks"));
   EXPECT_FALSE(has(sentences[1], "best preference accuracy")) << "their intervals overlap";
   EXPECT_FALSE(has(sentences[1], "qlora"));
@@ -167,6 +168,24 @@ TEST(MemoryLimits, AMethodIsDominatedByAFasterOneThatNeedsNoMore) {
 
   EXPECT_EQ(dominated, (std::vector<std::string>{"full", "dpo"}));
   EXPECT_EQ(best, std::vector<std::string>{"full"});
+}
+
+TEST(MemoryLimits, TheTableHasTheMostRanksThatCompare) {
+  std::vector<RunReport> runs{run_of_method("full", 80, 4), run_of_method("lora", 120, 2),
+                              run_of_method("lora", 200, 2), run_of_method("dpo", 70, 5)};
+  runs[2].ranks = 4;
+  runs[2].settings["ranks"] = "4";
+  runs[3].ranks = 1;
+  runs[3].settings["ranks"] = "1";
+  const Study study = study_of(runs);
+  const std::vector<MethodCell> cells = method_cells(study);
+
+  std::vector<int> ranks;
+  for (const MethodLimit& limit : method_limits(study, cells))
+    ranks.push_back(limit.cell->cell->ranks);
+
+  EXPECT_EQ(ranks, (std::vector<int>{2, 2, 1}));
+  EXPECT_TRUE(has(method_limits_html(study), "next-token prediction on 2 ranks, preferences on 1 rank"));
 }
 
 TEST(Fairness, WhatDiffersIsWarnedOf) {

@@ -305,5 +305,22 @@ TEST(Findings, NothingCompleteHasNoAnswer) {
             "Nothing was measured: the run has 2 steps, left out as warm-up (skip_steps).");
 }
 
+TEST(Findings, RunsThatStoppedDidNotComplete) {
+  RunReport stopped = run_of({}, 2, 100), failed = stopped;
+  stopped.status = "stopped";
+  stopped.num_steps = 200;
+  RunReport shorter = stopped;
+  shorter.repeat = 1;
+  shorter.num_steps = 100;
+  failed.status = "failed";
+  failed.error = "out of memory (why)";
+  failed.repeat = 2;
+
+  EXPECT_EQ(answer(study_of({stopped}))[0].text, "The run did not complete: it stopped after 200 steps.");
+  EXPECT_EQ(answer(study_of({stopped, shorter}))[0].text, "No run completed: 2 runs stopped after at most 200 steps.");
+  EXPECT_EQ(answer(study_of({stopped, shorter, failed}))[0].text,
+            "None of 3 runs completed: out of memory (1 of them).");
+}
+
 }  // namespace
 }  // namespace multicard::post
