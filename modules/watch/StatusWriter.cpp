@@ -45,7 +45,7 @@ void replace_file(const std::string& path, std::string_view bytes) {
   cancel_on_abort(ticket);
 }
 
-StatusWriter::StatusWriter(WatchStatus status, StatusFiles files)
+StatusWriter::StatusWriter(WatchStatus status, const StatusFiles& files)
     : status_(std::move(status)), next_(SteadyClock::now() + kInterval) {
   targets_.push_back({status_file(files.output), is_status_file, [this] { return status_text(status_); }});
   if (!files.prometheus.empty())
@@ -103,7 +103,7 @@ void StatusWriter::run() {
     if (changes.empty() && has_written_ && SteadyClock::now() < last + kAtLatest) continue;
     has_written_ = true;
     lock.unlock();
-    apply(std::move(changes));
+    apply(changes);
     write();
     lock.lock();
     last = SteadyClock::now();
@@ -112,7 +112,7 @@ void StatusWriter::run() {
 }
 
 /// A change that fails is worth a warning, no more: training knows nothing of it.
-void StatusWriter::apply(std::vector<Change> changes) {
+void StatusWriter::apply(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     try {
       change(status_);

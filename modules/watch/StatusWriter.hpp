@@ -30,7 +30,7 @@ class StatusWriter {
   using Change = std::function<void(WatchStatus&)>;
 
   /// \throws EnvironmentError where no thread can be started
-  StatusWriter(WatchStatus status, StatusFiles files);
+  StatusWriter(WatchStatus status, const StatusFiles& files);
   /// Makes the changes that are left, and writes: unless nothing has been written, and either the state is no end or
   /// nothing is known of any work.
   ~StatusWriter();
@@ -54,7 +54,7 @@ class StatusWriter {
   };
 
   void run();
-  void apply(std::vector<Change> changes);
+  void apply(const std::vector<Change>& changes);
   void write();
   void write_target(Target& target);
 
