@@ -29,16 +29,12 @@ constexpr std::size_t kStageBytes = std::size_t{4} << 20;
 /// Slices end on cache lines, whatever the element type.
 constexpr std::size_t kSliceElements = 32;
 
+/// Of at most SmallAllReduce::kMaxBytes.
 void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
   const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
-  const std::size_t width = c10::elementSize(type), most = kMaxTransferBytes / width;
-  for (std::size_t first = 0; first < count; first += most) {
-    const std::size_t number = std::min(most, count - first);
-    call_mpi(MpiFunction::allreduce, number * width, [&] {
-      return MPI_Allreduce(MPI_IN_PLACE, data + first * width, static_cast<int>(number), datatype, MPI_SUM,
-                           native(communicator));
-    });
-  }
+  call_mpi(MpiFunction::allreduce, count * c10::elementSize(type), [&] {
+    return MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(count), datatype, MPI_SUM, native(communicator));
+  });
 }
 
 SegmentedAllReduce::Add add_of(at::ScalarType type) {
