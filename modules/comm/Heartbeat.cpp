@@ -8,7 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include <fmt/format.h>
@@ -101,18 +103,26 @@ class Heartbeat::Peers {
   }
 
  private:
+  /// Memory for a message that stays when the object that sends it is gone; a heartbeat takes one for its life.
+  static BeatBytes& lasting_message() {
+    static std::mutex mutex;
+    static std::deque<BeatBytes> messages;
+    const std::lock_guard lock(mutex);
+    return messages.emplace_back();
+  }
+
   // MPI may read a message after the call, and even after this object: the constants of the program live long enough,
-  // and so does the message with numbers, which has one receiver, rank 0.
+  // and so does the message with numbers, which has one receiver, rank 0. Each heartbeat has its own, because the
+  // thread of an earlier one may still be sending.
   void start_send(const char& message, std::size_t to) {
-    static BeatBytes with_numbers{};
     const bool has_numbers = message == kBeat && ranks_[to] == 0;
-    const int count = has_numbers ? static_cast<int>(with_numbers.size()) : 1;
+    const int count = has_numbers ? static_cast<int>(with_numbers_.size()) : 1;
     if (has_numbers) {
       const BeatNumbers numbers = own_beat_numbers();
-      with_numbers[0] = message;
-      std::memcpy(&with_numbers[1], numbers.data(), sizeof(numbers));
+      with_numbers_[0] = message;
+      std::memcpy(&with_numbers_[1], numbers.data(), sizeof(numbers));
     }
-    const char* const bytes = has_numbers ? with_numbers.data() : &message;
+    const char* const bytes = has_numbers ? with_numbers_.data() : &message;
     call_mpi(MpiFunction::isend, static_cast<std::size_t>(count),
              [&] { return MPI_Isend(bytes, count, MPI_CHAR, ranks_[to], kTag, native(all_), &sends_[to]); });
   }
@@ -128,6 +138,7 @@ class Heartbeat::Peers {
   std::map<int, double> heard_s_;   ///< by rank: when something came last
   std::vector<int> ranks_;          ///< all that were heard at the start
   std::vector<MPI_Request> sends_;  ///< the last to each
+  BeatBytes& with_numbers_ = lasting_message();
 };
 
 Heartbeat::Heartbeat(const Communicator& all, Expiry on_expiry)
