@@ -156,6 +156,16 @@ std::optional<T> Section::automatic(const std::string& key, T low, T high) {
 }
 
 template <class T>
+std::optional<T> Section::automatic(const std::string& key, T low, T high, const std::string& word, bool& is_word) {
+  note(key, fmt::format("{}, `auto` or `{}`", range_note(Scalar<T>::type, low, high), word), "`auto`");
+  const Value* value = find(key);
+  is_word = value != nullptr && value->kind == Value::Kind::scalar && value->text == word;
+  if (!is_word) return automatic(key, low, high);
+  keep(key, word);
+  return std::nullopt;
+}
+
+template <class T>
 std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   std::vector<std::string> texts;
   texts.reserve(fallback.size());
@@ -267,7 +277,8 @@ void Section::finish() const {
   MULTICARD_SECTION_TYPE(T)                                                       \
   template T Section::get_in_range(const std::string&, T, T, T);                  \
   template std::optional<T> Section::optional_in_range(const std::string&, T, T); \
-  template std::optional<T> Section::automatic(const std::string&, T, T);
+  template std::optional<T> Section::automatic(const std::string&, T, T);         \
+  template std::optional<T> Section::automatic(const std::string&, T, T, const std::string&, bool&);
 // NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_SECTION_TYPE(bool)
 MULTICARD_SECTION_TYPE(std::string)

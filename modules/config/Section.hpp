@@ -69,6 +69,9 @@ class Section {
   /// `auto` (also when absent) is no value.
   template <class T>
   std::optional<T> automatic(const std::string& key, T low, T high);
+  /// The same; `word` is no value either, and `is_word` says whether it stands there.
+  template <class T>
+  std::optional<T> automatic(const std::string& key, T low, T high, const std::string& word, bool& is_word);
   /// A list; a single value counts as a list of one.
   template <class T>
   std::vector<T> list(const std::string& key, std::vector<T> fallback);

@@ -98,10 +98,22 @@ void check_cases(const Deck& sweep, const SweepAxis& axis) {
   }
 }
 
+/// A setting that each run measures for itself is no setting that runs can be compared by.
+void check_not_measured(const Deck& sweep, const std::string& key, const Value& value) {
+  if (value.kind == Value::Kind::scalar && value.text == "measured" && key.starts_with("parallel."))
+    refuse(sweep, "sweep." + key, "measured is no value of an axis, as each run may measure another setting",
+           "Give the values to compare, or write it in the base deck.");
+}
+
 void check_axes(const Deck& sweep, const std::vector<SweepAxis>& axes) {
   std::vector<std::string> seen;
   for (const SweepAxis& axis : axes) {
     if (axis.key == "cases") check_cases(sweep, axis);
+    for (const Value& value : axis.values) {
+      check_not_measured(sweep, axis.key, value);
+      for (std::size_t i = 0; i < value.keys.size(); ++i)
+        check_not_measured(sweep, value.keys[i], value.items[i]);
+    }
     // Of two axes that set one key the later would win in every variant: equal runs would have several names.
     for (const std::string& key : axis.deck_keys()) {
       if (std::find(seen.begin(), seen.end(), key) != seen.end())

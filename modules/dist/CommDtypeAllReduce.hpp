@@ -15,7 +15,9 @@ namespace multicard {
 /// MPI_Allreduce would round after every rank.
 class CommDtypeAllReduce {
  public:
-  explicit CommDtypeAllReduce(const Communicator& communicator) : words_all_reduce_(communicator) {}
+  /// \param counter as of SegmentedAllReduce
+  explicit CommDtypeAllReduce(const Communicator& communicator, std::shared_ptr<ReceivedCounter> counter = nullptr)
+      : words_all_reduce_(communicator, std::move(counter)) {}
 
   /// Collective. In place; the result is representable in that type. \param comm_dtype not same
   void all_reduce(float* values, std::size_t count, CommDtype comm_dtype);

@@ -2,12 +2,37 @@
 
 namespace multicard {
 
+namespace {
+
+enum class GradientDtype { same, bf16, fp16, measured };
+constexpr Word<GradientDtype> kGradientDtypeWords[] = {{"same", GradientDtype::same},
+                                                       {"bf16", GradientDtype::bf16},
+                                                       {"fp16", GradientDtype::fp16},
+                                                       {kMeasured, GradientDtype::measured}};
+
+CommDtype starting_dtype(GradientDtype dtype) {
+  switch (dtype) {
+    case GradientDtype::bf16:
+      return CommDtype::bf16;
+    case GradientDtype::fp16:
+      return CommDtype::fp16;
+    case GradientDtype::same:
+    case GradientDtype::measured:
+      break;
+  }
+  return CommDtype::same;
+}
+
+}  // namespace
+
 ExchangeOptions read_exchange_options(Section& parallel) {
   ExchangeOptions options;
   options.backend = parallel.choice("backend", options.backend, kBackendWords);
-  options.bucket_mb = parallel.automatic("bucket_mb", 0.001, 100'000.0);
+  options.bucket_mb = parallel.automatic("bucket_mb", 0.001, 100'000.0, kMeasured, options.measures_bucket);
   options.overlap = parallel.get("overlap", options.overlap);
-  options.gradient_dtype = parallel.choice("gradient_dtype", options.gradient_dtype, kCommDtypeWords);
+  const GradientDtype dtype = parallel.choice("gradient_dtype", GradientDtype::same, kGradientDtypeWords);
+  options.gradient_dtype = starting_dtype(dtype);
+  options.measures_dtype = dtype == GradientDtype::measured;
   return options;
 }
 
@@ -17,10 +42,13 @@ DeckKeys exchange_keys() {
   return {
       {"parallel.backend", any, speed, "backend", "who sums gradients; `auto` takes nccl on GPUs, mpi on CPUs"},
       {"parallel.bucket_mb", any, speed, "bucket size",
-       "most bytes of a gradient bucket in MB (10⁶ bytes); `auto` follows a fixed rule"},
+       "most bytes of a gradient bucket in MB (10⁶ bytes); `auto` follows a fixed rule, `measured` tries sizes in the "
+       "first steps"},
       {"parallel.overlap", any, speed, "overlap", "all-reduce a bucket as soon as backward has filled it"},
       {"parallel.gradient_dtype", any, speed, "gradient type",
-       "communication dtype of gradients: `same` as the parameters; `bf16` and `fp16` halve the bytes"},
+       "communication dtype of gradients: `same` as the parameters; `bf16` and `fp16` halve the bytes, `measured` "
+       "takes "
+       "`bf16` where it saves 5 % of a step"},
   };
 }
 

@@ -18,11 +18,24 @@ enum class CommDtype { same, bf16, fp16 };
 inline constexpr Word<CommDtype> kCommDtypeWords[] = {
     {"same", CommDtype::same}, {"bf16", CommDtype::bf16}, {"fp16", CommDtype::fp16}};
 
-struct ExchangeOptions {
-  Backend backend = Backend::automatic;
+/// How gradients are cut into buckets and sent: what may change between two steps.
+struct ExchangeSetting {
   std::optional<double> bucket_mb;             ///< size of a gradient bucket in MB (1e6 bytes); none: a fixed rule
-  bool overlap = true;                         ///< reduce gradients while backward runs
   CommDtype gradient_dtype = CommDtype::same;  ///< communication dtype of gradients
+
+  bool operator==(const ExchangeSetting&) const = default;
+};
+
+/// What a setting is where the first steps choose it (train/ExchangeTrials.hpp), and the word for that in a deck.
+inline constexpr const char* kMeasured = "measured";
+
+struct ExchangeOptions : ExchangeSetting {
+  Backend backend = Backend::automatic;
+  bool overlap = true;  ///< reduce gradients while backward runs
+  /// The value of ExchangeSetting is then where the choice starts from.
+  bool measures_bucket = false, measures_dtype = false;
+
+  bool measures() const { return measures_bucket || measures_dtype; }
 };
 
 /// \param parallel the section parallel

@@ -81,8 +81,8 @@ struct GradientReducer::Impl {
   Impl(std::vector<at::Tensor> all, TensorCollectives& with, const Options& options)
       : parameters(std::move(all)),
         collectives(with),
-        plan(BucketPlan::make(parameters, limits_of(options.bucket_mb, with))) {
-    comm_dtype = options.comm_dtype;
+        comm_dtype(options.setting.gradient_dtype),
+        plan(BucketPlan::make(parameters, limits_of(options.setting.bucket_mb, with))) {
     if (options.destination == Destination::root) root = 0;
     const at::NoGradGuard no_grad;
     make_buffers();
@@ -102,13 +102,26 @@ struct GradientReducer::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void make_buffers() {
+    for (const auto& [type, numel] : plan.capacity)
+      flats.push_back(collectives.allocate_flat(numel, type));
+    cut_buckets();
+  }
+
+  void cut_buckets() {
     std::map<at::ScalarType, at::Tensor> by_type;
-    for (const auto& [type, numel] : plan.capacity) {
-      by_type[type] = collectives.allocate_flat(numel, type);
-      flats.push_back(by_type[type]);
-    }
+    for (const at::Tensor& flat : flats)
+      by_type[flat.scalar_type()] = flat;
+    buckets.clear();
     for (const BucketPlan::Bucket& bucket : plan.buckets)
       buckets.push_back({by_type[bucket.type].narrow(0, bucket.offset, bucket.numel), bucket.num_members, 0, nullptr});
+  }
+
+  // A plan places gradients one after another whatever its buckets: only the cuts between them change.
+  void set(const ExchangeSetting& setting) {
+    if (armed || num_started > 0) throw std::logic_error("GradientReducer::set within a step");
+    comm_dtype = setting.gradient_dtype;
+    plan = BucketPlan::make(parameters, limits_of(setting.bucket_mb, collectives));
+    cut_buckets();
   }
 
   void make_gradients() {
@@ -166,7 +179,7 @@ struct GradientReducer::Impl {
 
   std::vector<at::Tensor> parameters, gradients, flats;
   TensorCollectives& collectives;
-  CommDtype comm_dtype = CommDtype::same;
+  CommDtype comm_dtype;
   std::optional<int> root;  ///< who gets the sums; none: all
   BucketPlan plan;
   std::vector<Bucket> buckets;
@@ -178,11 +191,16 @@ struct GradientReducer::Impl {
 GradientReducer::GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options) {
   for (const at::Tensor& parameter : parameters)
     check_parameter(parameter);
-  check_comm_dtype(parameters, options.comm_dtype);
+  check_comm_dtype(parameters, options.setting.gradient_dtype);
   impl_ = std::make_unique<Impl>(std::move(parameters), collectives, options);
 }
 
 GradientReducer::~GradientReducer() = default;
+
+void GradientReducer::set(const ExchangeSetting& setting) {
+  check_comm_dtype(impl_->parameters, setting.gradient_dtype);
+  impl_->set(setting);
+}
 
 void GradientReducer::zero() {
   // Gaps included: sums and norms may run over whole buffers.

@@ -33,12 +33,12 @@ enum class Destination { all, root };
 class GradientReducer {
  public:
   struct Options {
-    /// Most bytes of a bucket / 1e6, in the parameters' type; a larger gradient is a bucket by itself. By default 1 MiB
-    /// for the first bucket (its sum overlaps with the rest of backward) and TensorCollectives::bucket_bytes() for the
-    /// others, whatever the model, the ranks and the machine.
-    std::optional<double> bucket_mb;
+    /// bucket_mb: most bytes of a bucket / 1e6, in the parameters' type; a larger gradient is a bucket by itself. By
+    /// default 1 MiB for the first bucket (its sum overlaps with the rest of backward) and
+    /// TensorCollectives::bucket_bytes() for the others, whatever the model, the ranks and the machine.
+    /// gradient_dtype: see TensorCollectives.
+    ExchangeSetting setting;
     Overlap overlap = Overlap::yes;
-    CommDtype comm_dtype = CommDtype::same;  ///< see TensorCollectives
     Destination destination = Destination::all;
   };
 
@@ -51,6 +51,10 @@ class GradientReducer {
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Cuts other buckets and changes their communication dtype; gradients stay where they are. All ranks call it
+  /// between the same two steps with equal settings. \throws UsageError as the constructor
+  void set(const ExchangeSetting& setting);
 
   /// Sets all gradients to zero. Gradients must never be reset (set to none) while the reducer lives.
   void zero();

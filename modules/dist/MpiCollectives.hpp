@@ -35,6 +35,7 @@ class MpiCollectives : public TensorCollectives {
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
   std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
+  ReceivedByRank received() const override { return large_.received(); }
 
  private:
   class HostWork;

@@ -76,8 +76,16 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
   node_ranks_ = node_.allgather(all.rank());
   across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front(), Watched::together);
-  segmented_all_reduce_ = SegmentedAllReduce(across_);
-  comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
+  across_ranks_ = across_.allgather(all.rank());
+  segmented_all_reduce_ = SegmentedAllReduce(across_, received_);
+  comm_dtype_all_reduce_ = CommDtypeAllReduce(across_, received_);
+}
+
+ReceivedByRank NodeAllReduce::received() const {
+  ReceivedByRank by_rank;
+  for (const auto& [rank, totals] : received_->totals())
+    by_rank[across_ranks_[static_cast<std::size_t>(rank)]] = totals;
+  return by_rank;
 }
 
 void NodeAllReduce::abort() {

@@ -39,6 +39,9 @@ class NodeAllReduce {
   /// several nodes, where MPI waits for the others
   double all_reduce(const ReduceOperand& operand);
 
+  /// What has come from other nodes so far, by rank in `all`. Any thread.
+  ReceivedByRank received() const;
+
   /// The ranks that share memory.
   const Communicator& node() const { return node_; }
   /// Not collective: ends waiting here and on the other ranks of the node with an error.
@@ -52,9 +55,11 @@ class NodeAllReduce {
   Communicator node_;
   std::unique_ptr<NodeChannel> channel_;  ///< null for one rank
   int num_nodes_ = 1;
-  int num_slices_ = 1;           ///< the ranks of the smallest node
-  std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
-  Communicator across_;          ///< the ranks of other nodes that have this rank's slice, in the order of nodes
+  int num_slices_ = 1;             ///< the ranks of the smallest node
+  std::vector<int> node_ranks_;    ///< rank in `all` of each rank of this node
+  std::vector<int> across_ranks_;  ///< rank in `all` of each of across_
+  std::shared_ptr<ReceivedCounter> received_ = std::make_shared<ReceivedCounter>();
+  Communicator across_;  ///< the ranks of other nodes that have this rank's slice, in the order of nodes
   SegmentedAllReduce segmented_all_reduce_;   ///< over across_
   CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
 };

@@ -47,6 +47,7 @@ class Exchange {
         num_ranks_(static_cast<std::size_t>(communicator.size())),
         me_(static_cast<std::size_t>(communicator.rank())),
         mine_(part_of(count, me_, num_ranks_)),
+        arrivals_(num_ranks_),
         received_(received) {
     received_.resize(mine_.size() * width_ * num_ranks_);
   }
@@ -61,7 +62,21 @@ class Exchange {
         rest(last);
   }
 
+  /// What has come of values, which no rank waits for others to send.
+  void count(ReceivedCounter& counter) const {
+    for (std::size_t rank = 0; rank < num_ranks_; ++rank)
+      if (const Arrival& arrival = arrivals_[rank]; arrival.bytes > 0)
+        counter.add(static_cast<int>(rank), {static_cast<double>(arrival.bytes),
+                                             std::chrono::duration<double>(arrival.last - arrival.first).count()});
+  }
+
  private:
+  /// From the first message on, so that a rank that comes late is not taken for a slow link.
+  struct Arrival {
+    bool has_begun = false;
+    TimePoint first, last;
+    std::size_t bytes = 0;  ///< after the first message
+  };
   enum class Kind { value_received, value_sent, sum_received, sum_sent };
   struct Message {
     Kind kind;
@@ -109,7 +124,16 @@ class Exchange {
     return num_done > 0;
   }
 
+  void note_arrival(const Message& message) {
+    Arrival& arrival = arrivals_[message.rank];
+    arrival.last = SteadyClock::now();
+    if (arrival.has_begun) arrival.bytes += segment_of(mine_, message.segment).size() * width_;
+    if (!arrival.has_begun) arrival.first = arrival.last;
+    arrival.has_begun = true;
+  }
+
   void handle(const Message message) {
+    if (message.kind == Kind::value_received) note_arrival(message);
     if (message.kind == Kind::value_received && --missing_[message.segment] == 0) {
       const Range range = segment_of(mine_, message.segment);
       add(range);
@@ -169,6 +193,7 @@ class Exchange {
   const Communicator& communicator_;
   std::size_t num_ranks_, me_;
   Range mine_;
+  std::vector<Arrival> arrivals_;  ///< of the values of each rank
   std::vector<std::byte>& received_;
   std::vector<std::size_t> missing_;  ///< of each own segment: ranks whose values are still to come
   std::vector<MPI_Request> requests_;
@@ -180,7 +205,10 @@ class Exchange {
 }  // namespace
 
 void SegmentedAllReduce::all_reduce(std::byte* data, std::size_t count, std::size_t width, const Add& add) {
-  if (communicator_.size() > 1 && count > 0) Exchange(data, count, width, add, communicator_, received_).run();
+  if (communicator_.size() == 1 || count == 0) return;
+  Exchange exchange(data, count, width, add, communicator_, received_);
+  exchange.run();
+  if (counter_) exchange.count(*counter_);
 }
 
 }  // namespace multicard

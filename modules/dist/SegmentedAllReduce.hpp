@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "dist/ReceivedBytes.hpp"
 
 namespace multicard {
 
@@ -17,13 +20,16 @@ class SegmentedAllReduce {
   /// Writes the sum of `count` elements of all `sources`, one for each rank, to `target`, which is one of them.
   using Add = std::function<void(const std::vector<std::byte*>& sources, std::byte* target, std::size_t count)>;
 
-  explicit SegmentedAllReduce(const Communicator& communicator) : communicator_(communicator) {}
+  /// \param counter null: nothing is counted
+  explicit SegmentedAllReduce(const Communicator& communicator, std::shared_ptr<ReceivedCounter> counter = nullptr)
+      : communicator_(communicator), counter_(std::move(counter)) {}
 
   /// Collective. In place, over `count` elements of `width` bytes; less than 1 GB.
   void all_reduce(std::byte* data, std::size_t count, std::size_t width, const Add& add);
 
  private:
   Communicator communicator_;
+  std::shared_ptr<ReceivedCounter> counter_;
   std::vector<std::byte> received_;  ///< the own part of other ranks' arrays, one after the other
 };
 

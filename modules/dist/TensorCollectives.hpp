@@ -13,6 +13,7 @@
 #include "base/Measures.hpp"
 #include "comm/Communicator.hpp"
 #include "dist/ExchangeOptions.hpp"
+#include "dist/ReceivedBytes.hpp"
 
 namespace multicard {
 
@@ -92,6 +93,8 @@ class TensorCollectives {
   /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter. Exposed time is the time spent waiting: on
   /// the host, or of the device's current stream.
   virtual std::map<std::string, CommunicationTotals> totals() = 0;
+  /// What all-reduces have received from other nodes so far, where that is known (mpi).
+  virtual ReceivedByRank received() const { return {}; }
 };
 
 /// Collective over `communicator`. The collectives for tensors on `device`: without MPI or, when automatic, with one

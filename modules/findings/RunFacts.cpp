@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "findings/RankResources.hpp"
 #include "findings/RankTimes.hpp"
@@ -101,6 +102,19 @@ AllReduceFacts all_reduces_of(const RunData& run) {
           static_cast<double>(most.payload_bytes) / static_cast<double>(most.calls)};
 }
 
+std::vector<LinkFacts> links_of(const RunData& run) {
+  std::vector<LinkFacts> links;
+  const auto table = run.summary.tables.find("links/received");
+  if (table == run.summary.tables.end() || !is_of_ranks(table->second)) return links;
+  for (const auto& [to, received] : tables_by_rank(table->second))
+    for (const auto& [from, columns] : received.rows) {
+      const auto bytes = columns.find("bytes"), seconds = columns.find("seconds");
+      if (bytes == columns.end() || seconds == columns.end() || !(seconds->second > 0)) continue;
+      links.push_back({std::atoi(from.front().c_str()), to, bytes->second / seconds->second});
+    }
+  return links;
+}
+
 /// A profile knows which gaps ended with a late launch; of other runs what data do not explain.
 double gpu_gaps(const std::vector<Profile>& profiles, const std::vector<RankResources>& resources, double data_wait) {
   double span = 0, gaps = 0;
@@ -167,6 +181,7 @@ RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured, 
   facts.exposed = exposed(run, measured);
   facts.loading = loading_of(run, facts.setting("parallel.strategy"));
   facts.all_reduce = all_reduces_of(run);
+  facts.links = links_of(run);
   facts.gpu_gaps = gpu_gaps(profiles, resources, facts.data_wait);
   count_updates(run.summary, facts);
   add_memory(run, facts);

@@ -33,6 +33,12 @@ struct AllReduceFacts {
   double bytes_per_call = kNone;  ///< mean payload
 };
 
+/// What one rank received from one on another node.
+struct LinkFacts {
+  int from = 0, to = 0;
+  double bytes_per_s = kNone;
+};
+
 /// One run, over its measured steps. A rule that asks for a number which is unknown says nothing.
 struct RunFacts {
   std::int64_t num_steps = 0;    ///< measured
@@ -43,7 +49,8 @@ struct RunFacts {
   double exposed = kNone;
   LoadingFacts loading;
   AllReduceFacts all_reduce;
-  double gpu_gaps = kNone;  ///< share of the time in which GPUs had nothing to do although data were there, mean
+  std::vector<LinkFacts> links;  ///< between nodes; empty where they are not known
+  double gpu_gaps = kNone;       ///< share of the time in which GPUs had nothing to do although data were there, mean
   double device_peak_bytes = kNone, device_bytes = kNone;  ///< of tensors on the fullest GPU; what a rank's GPU has
   double rows_per_rank = kNone, rows_at_once = kNone;      ///< of a step; of a micro-batch
   std::int64_t num_updates = 0,

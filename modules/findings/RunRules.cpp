@@ -1,58 +1,16 @@
 #include "findings/RunRules.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "findings/CommunicationRules.hpp"
+#include "findings/RuleParts.hpp"
 
 namespace multicard {
 
 namespace {
-
-/// Also where the share is unknown: no.
-bool is_noticeable(double share) {
-  return share >= kNoticeableShare;
-}
-
-std::string percent(double share) {
-  return significant(100 * share, 3) + " %";
-}
-
-/// The number of the rank for which `of` is largest; unknown numbers are smaller than any. None without ranks.
-template <class Of>
-std::size_t worst_rank(const RunFacts& facts, Of&& of) {
-  std::size_t worst = facts.ranks.size();
-  for (std::size_t rank = 0; rank < facts.ranks.size(); ++rank) {
-    const double value = of(facts.ranks[rank]);
-    if (std::isfinite(value) && (worst == facts.ranks.size() || value > of(facts.ranks[worst]))) worst = rank;
-  }
-  return worst;
-}
-
-/// The largest loss of any rank.
-struct RankLoss {
-  std::size_t rank = 0;
-  double share = kNone;
-
-  bool is_noticeable() const { return share >= kNoticeableShare; }
-};
-
-template <class Of>
-RankLoss largest_loss(const RunFacts& facts, Of&& of) {
-  const std::size_t rank = worst_rank(facts, of);
-  return rank < facts.ranks.size() ? RankLoss{rank, of(facts.ranks[rank])} : RankLoss{};
-}
-
-RankLoss core_wait(const RunFacts& facts) {
-  return largest_loss(facts, [](const RankFacts& rank) { return rank.core_wait; });
-}
-
-/// Whether any rank waits for cores so long that its times say nothing about the rest.
-bool lacks_cores(const RunFacts& facts) {
-  return core_wait(facts).share >= kNoticeableCoreWait;
-}
 
 Finding oversubscribed(const RunFacts& facts) {
   if (!lacks_cores(facts)) return {};
@@ -118,21 +76,6 @@ Finding slow_storage(const RunFacts& facts) {
   return out;
 }
 
-/// What to try, and its key.
-struct Advice {
-  std::string key, text;
-};
-
-/// The key by which the deck says how many rows a step has.
-const char* batch_key(const RunFacts& facts) {
-  const std::string per_rank = facts.setting("run.batch_per_rank");
-  return per_rank.empty() || per_rank == "null" ? "run.global_batch" : "run.batch_per_rank";
-}
-
-bool is_on_gpu(const RunFacts& facts) {
-  return std::isfinite(facts.device_bytes);
-}
-
 /// By what the loader's threads spend most of their time on.
 Advice advice_for_input(const RunFacts& facts) {
   const LoadingFacts& loading = facts.loading;
@@ -155,57 +98,6 @@ Finding input_bound(const RunFacts& facts) {
   return {fmt::format("Steps wait {} of their time for data: try {}.", percent(facts.data_wait), advice.text),
           {{"share", facts.data_wait}},
           "input_bound",
-          Severity::notice,
-          advice.key};
-}
-
-/// Whether transfers cost a noticeable part of the step, on ranks that have cores.
-bool waits_for_transfers(const RunFacts& facts) {
-  return is_noticeable(facts.exposed) && !lacks_cores(facts);
-}
-
-/// Buckets whose size the program has chosen are not too small: what is small then are other all-reduces, such as those
-/// of synchronised batch norm.
-bool has_small_buckets(const RunFacts& facts) {
-  const AllReduceFacts& all_reduce = facts.all_reduce;
-  return facts.setting("parallel.bucket_mb") != "auto" && all_reduce.calls_per_step >= kManyAllReduces &&
-         all_reduce.bytes_per_call < kSmallBucketBytes;
-}
-
-Finding small_buckets(const RunFacts& facts) {
-  const AllReduceFacts& all_reduce = facts.all_reduce;
-  if (!waits_for_transfers(facts) || !has_small_buckets(facts)) return {};
-  return {fmt::format("Buckets are small: {} all-reduces a step of {} on average, for which all ranks wait {} of the "
-                      "time: try parallel.bucket_mb=auto.",
-                      significant(all_reduce.calls_per_step, 3), human_bytes(all_reduce.bytes_per_call),
-                      percent(facts.exposed)),
-          {{"share", facts.exposed},
-           {"calls_per_step", all_reduce.calls_per_step},
-           {"bytes_per_call", all_reduce.bytes_per_call}},
-          "small_buckets",
-          Severity::notice,
-          "parallel.bucket_mb"};
-}
-
-/// The cheapest that is not done yet. On CPUs of one node gradients of 16 bits save nothing.
-Advice advice_for_communication(const RunFacts& facts) {
-  if (facts.setting("parallel.strategy") == "dp")
-    return {"parallel.strategy", "parallel.strategy=ddp-ds, which sends no parameters"};
-  if (facts.setting("parallel.overlap") == "false")
-    return {"parallel.overlap", "parallel.overlap=true, which sends gradients while others are computed"};
-  if (is_on_gpu(facts) && facts.setting("parallel.gradient_dtype") == "same")
-    return {"parallel.gradient_dtype", "parallel.gradient_dtype=bf16, which halves the bytes"};
-  const char* const key = batch_key(facts);
-  return {key, fmt::format("a larger {}, so that a step computes more for as many bytes", key)};
-}
-
-Finding exposed_communication(const RunFacts& facts) {
-  if (!waits_for_transfers(facts) || has_small_buckets(facts)) return {};
-  const Advice advice = advice_for_communication(facts);
-  return {fmt::format("All ranks wait {} of the time for transfers between them: try {}.", percent(facts.exposed),
-                      advice.text),
-          {{"share", facts.exposed}},
-          "exposed_communication",
           Severity::notice,
           advice.key};
 }
@@ -269,9 +161,9 @@ Finding skipped_updates(const RunFacts& facts) {
 using Rule = Finding (*)(const RunFacts&);
 
 /// In the order of the table in docs/report.md.
-constexpr Rule kRules[] = {oversubscribed, straggler,      throttled,     slow_storage,
-                           input_bound,    launch_bound,   small_buckets, exposed_communication,
-                           unused_memory,  skipped_updates};
+constexpr Rule kRules[] = {oversubscribed,        straggler,     throttled,      slow_storage,
+                           input_bound,           launch_bound,  slow_link,      small_buckets,
+                           exposed_communication, unused_memory, skipped_updates};
 
 }  // namespace
 

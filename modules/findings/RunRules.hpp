@@ -23,6 +23,8 @@ inline constexpr double kSmallBucketBytes = 250e3;
 /// All-reduces a step from which larger buckets could make fewer of them: gradients of small models fill a few buckets
 /// only, and each step has one for its status.
 inline constexpr double kManyAllReduces = 8;
+/// Share of the rate of other links below which a link between nodes is slow: rates of equal ones differ by less.
+inline constexpr double kSlowLinkShare = 0.5;
 /// What reading rows of any storage may take, libhdf5 included: the time of a random read of a solid-state disk for
 /// each row, and its bytes at the speed of a disk.
 inline constexpr double kExpectedRowSeconds = 0.2e-3, kExpectedReadBytesPerSecond = 200e6;

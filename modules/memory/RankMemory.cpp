@@ -8,6 +8,7 @@
 #include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
 #include "generation/GenerationEvaluation.hpp"
+#include "train/ExchangeTrials.hpp"
 #include "train/Optimizer.hpp"
 #include "train/StepStatus.hpp"
 
@@ -17,16 +18,27 @@ std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
 }
 
+namespace {
+
+std::int64_t bucket_bytes(const ExchangeOptions& options, const SummingRanks& ranks) {
+  if (options.measures_bucket) return ExchangeTrials::kLargestBucket;
+  return options.bucket_mb ? static_cast<std::int64_t>(*options.bucket_mb * 1e6) : ranks.bucket_bytes;
+}
+
+}  // namespace
+
 // In elements of the largest bucket, n. One rank rounds a bucket of 16 bits: 2n bytes. NCCL with N ranks holds the
 // rounded bucket and what the other ranks send of it, 2n each, and this rank's float32 sum of its part, 4n / N.
 std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
                                  const SummingRanks& ranks) {
-  std::int64_t largest = 0;
-  for (const at::Tensor& gradient : gradients)
-    if (gradient.scalar_type() == at::kFloat) largest = std::max(largest, gradient.numel());
-  if (options.gradient_dtype == CommDtype::same || largest == 0) return 0;
-  const auto bucket = options.bucket_mb ? static_cast<std::int64_t>(*options.bucket_mb * 1e6) : ranks.bucket_bytes;
-  largest = std::max(largest, bucket / std::int64_t{sizeof(float)});
+  std::int64_t largest = 0, total = 0;
+  for (const at::Tensor& gradient : gradients) {
+    if (gradient.scalar_type() != at::kFloat) continue;
+    largest = std::max(largest, gradient.numel());
+    total += gradient.numel();
+  }
+  if ((options.gradient_dtype == CommDtype::same && !options.measures_dtype) || largest == 0) return 0;
+  largest = std::max(largest, std::min(total, bucket_bytes(options, ranks) / std::int64_t{sizeof(float)}));
   if (ranks.num_ranks == 1) return 2 * largest;
   return ranks.on_gpu ? 2 * 2 * largest + 4 * largest / ranks.num_ranks : 0;
 }

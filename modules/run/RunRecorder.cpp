@@ -30,6 +30,20 @@ RankTable stages_of(const LoadingTimes& times) {
   return table;
 }
 
+/// What came from other nodes since `before`, by the rank that sent it.
+RankTable received_of(const ReceivedByRank& now, const ReceivedByRank& before) {
+  RankTable table;
+  table.keys = {"from_rank"};
+  table.rules = {{"bytes", Merge::total}, {"seconds", Merge::total}};
+  for (const auto& [rank, totals] : now) {
+    const auto found = before.find(rank);
+    const ReceivedTotals old = found == before.end() ? ReceivedTotals{} : found->second;
+    table.rows[{std::to_string(rank)}] = {{"bytes", totals.bytes - old.bytes},
+                                          {"seconds", totals.seconds - old.seconds}};
+  }
+  return table;
+}
+
 RankTable hdf5_of(const TotalsByKind& by_kind) {
   RankTable table;
   for_each_column<FileTotals>([&](const auto& column) {
@@ -100,6 +114,9 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;
   record.tables["input/stages"] = stages_of(setup_.data().loading_times());
+  if (const RankTable received = received_of(setup_.collectives->received(), setup_.received_before);
+      !received.rows.empty())
+    record.tables["links/received"] = received;
   record.tables["io/hdf5"] = hdf5_of(hdf5_totals_since(setup_.files_before));
   if (resources_) record.resources = resources_->sample_and_copy();
   add_rates();

@@ -17,7 +17,9 @@ namespace multicard {
 
 namespace {
 
+/// "1 MB", "4 MiB"
 std::string bucket_size(const RunOptions& options, const TensorCollectives& collectives) {
+  if (options.parallel.measures_bucket) return "a measured size";
   if (const std::optional<double> size = options.parallel.bucket_mb) return fmt::format("{} MB", *size);
   return fmt::format("{} MiB", collectives.bucket_bytes() >> 20);
 }
@@ -145,6 +147,13 @@ void RunReporter::early_stop(const std::string& why, std::int64_t num_completed)
   const std::string what = is_quiet() ? setup_.options.run.output + " ends " : fmt::format("{:<10}", "stop");
   log_info(fmt::format("{}early, after {} of {} steps: {} (evaluate.patience is {})", what, num_completed,
                        setup_.num_steps, why, setup_.options.evaluate.patience));
+}
+
+void RunReporter::exchange(const std::map<std::string, std::string>& reasons) {
+  if (is_quiet()) return;
+  pause();
+  for (const auto& [key, reason] : reasons)
+    log_info(fmt::format("{:<10}parallel.{} {}", "measured", key, reason));
 }
 
 void RunReporter::divergence(const std::string& warning) {

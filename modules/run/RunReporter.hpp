@@ -1,6 +1,7 @@
 #pragma once
 /// \file What a person sees of a run while it trains.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ class RunReporter {
   void evaluation(const Evaluation& found, std::int64_t num_completed, double seconds);
   /// `why` the run ends before its last step.
   void early_stop(const std::string& why, std::int64_t num_completed);
+  /// What the first steps have chosen (ExchangeTrials::reasons).
+  void exchange(const std::map<std::string, std::string>& reasons);
   /// A warning that belongs to the step; a run of many is named.
   void divergence(const std::string& warning);
   void questions(const QuestionScore& score, double seconds);

@@ -24,6 +24,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
       early_stopping_(options.evaluate),
       answers_(setup_.task->data().questions, options.evaluate.at_start),
+      exchange_(setup_),
       status_writer_(task_options.status),
       checkpoint_on_stop_(task_options.checkpoint_on_stop) {
   clock_.observe(recorder_);
@@ -73,6 +74,7 @@ void TaskRun::resume(const TrainingState& state) {
   answers_.resume(state.tables);
   early_stopping_.resume(state.trainer.extra);
   divergence_.resume(state.trainer.extra);
+  exchange_.resume(state.trainer);
   last_saved_ = state.saved_step;
   has_begun_ = state.has_begun;
   stop_requested_ = state.stop_requested;
@@ -116,6 +118,7 @@ void TaskRun::begin() {
                            setup_.average ? &*setup_.average : nullptr,
                            [this] { checkpoints_.let_change(); }};
   trainer_ = std::make_unique<Trainer>(parts, settings);
+  if (exchange_.begin()) reporter_.exchange(exchange_.reasons());
   profile_.check(settings.first_step, settings.num_steps);
   reporter_.open_feed(recorder_);
   begin_status();
@@ -164,7 +167,8 @@ Requests TaskRun::take_requests() {
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
   profile_.move_to(trainer_->num_completed());
-  trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
+  const Requests mine{stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()};
+  if (exchange_.step(*trainer_, mine)) reporter_.exchange(exchange_.reasons());
   recorder_.steps().add_step_times(clock_.take_finished());
   note_checkpoints();
   const std::int64_t done = trainer_->num_completed();

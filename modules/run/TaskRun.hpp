@@ -14,6 +14,7 @@
 #include "results/Divergence.hpp"
 #include "run/EarlyStopping.hpp"
 #include "run/EvaluationPlan.hpp"
+#include "run/MeasuredExchange.hpp"
 #include "run/RunProfile.hpp"
 #include "run/RunRecorder.hpp"
 #include "run/RunReporter.hpp"
@@ -156,6 +157,7 @@ class TaskRun {
   EarlyStopping early_stopping_;
   DivergenceWatch divergence_;
   PromptAnswers answers_;
+  MeasuredExchange exchange_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
   MemoryEstimate memory_estimate_;
   std::string micro_batch_choice_;  ///< in words; empty where the deck says it

@@ -39,7 +39,7 @@ std::int64_t TaskRun::gradient_bytes() const {
   std::int64_t bytes = 0;
   for (const NamedTensor& parameter : setup_.model().parameters())
     bytes += parameter.tensor.numel() *
-             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
+             (exchange_.setting().gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
   return bytes;
 }
 
@@ -59,6 +59,7 @@ RunSummary TaskRun::summary() const {
   RunSummary summary = recorder_.summary(status_);
   answers_.add_to(summary);
   if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
+  exchange_.add_to(summary);
   if (const auto step = divergence_.diverged_step()) summary.integers["diverged_step"] = *step;
   return summary;
 }
@@ -67,6 +68,7 @@ TrainerState TaskRun::trainer_state() const {
   TrainerState state = setup_.trainer_state(num_completed(), recorder_.deck());
   state.extra.merge(early_stopping_.state());
   state.extra.merge(divergence_.state());
+  exchange_.add_to(state);
   return state;
 }
 

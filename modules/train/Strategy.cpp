@@ -13,9 +13,8 @@ namespace {
 
 GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
   GradientReducer::Options options;
-  options.bucket_mb = parallel.bucket_mb;
+  options.setting = parallel;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
-  options.comm_dtype = parallel.gradient_dtype;
   return options;
 }
 

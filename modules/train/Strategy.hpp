@@ -74,6 +74,9 @@ class Strategy {
     return parts_.collectives.start_small_all_reduce(status.values());
   }
 
+  /// Collective. Other buckets and another communication dtype of gradients from the next step on.
+  void set_exchange(const ExchangeSetting& setting) { reducer_.set(setting); }
+
   /// The gradients, in the order of the model's parameters.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// Whether this rank changes the parameters, and so has an optimizer.

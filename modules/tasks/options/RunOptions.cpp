@@ -40,6 +40,10 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
     root.section("model").reject("trainable_dtype", "bf16 is for precision bf16, tf32 and fp32",
                                  fmt::format("precision is {}", word_of(options.precision, kPrecisionWords)),
                                  "Set it to fp32.");
+  if (options.parallel.measures_dtype)
+    root.section("parallel")
+        .reject("gradient_dtype", "measured chooses between float32 and bf16",
+                "model.trainable_dtype is bf16, and so are gradients", "Set it to same.");
   if (options.parallel.gradient_dtype == CommDtype::fp16)
     root.section("parallel")
         .reject("gradient_dtype", "fp16 is for float32 gradients", "model.trainable_dtype is bf16, and so are they",
@@ -49,10 +53,24 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
                                "Set only one of them.");
 }
 
+/// Times decide, which no two runs share.
+void check_measured(Section& root, const RunOptions& options) {
+  if (!options.run.deterministic) return;
+  const auto refuse = [&](const char* key, const char* instead) {
+    root.section("parallel")
+        .reject(key, "measured depends on the time of steps", "run.deterministic is true",
+                fmt::format("Set it to {}, or to what another run has measured.", instead));
+  };
+  if (options.parallel.measures_bucket) refuse("bucket_mb", "auto");
+  if (options.parallel.measures_dtype) refuse("gradient_dtype", "same");
+}
+
 /// Values that are right by themselves and wrong together.
 void check_together(Section& root, const RunOptions& options) {
   check_trained_in_bf16(root, options);
-  if (options.precision == Precision::fp64 && options.parallel.gradient_dtype != CommDtype::same)
+  check_measured(root, options);
+  if (options.precision == Precision::fp64 &&
+      (options.parallel.gradient_dtype != CommDtype::same || options.parallel.measures_dtype))
     root.section("parallel")
         .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
   if (options.method.is_preference() && options.data.packing)

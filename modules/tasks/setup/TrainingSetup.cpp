@@ -88,6 +88,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   collectives = reused.collectives ? std::move(reused.collectives)
                                    : make_collectives(options.parallel.backend, communicator, own);
   communication_before = collectives->totals();
+  received_before = collectives->received();
   if (reused.model && device_of(*reused.model) != own) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.

@@ -71,6 +71,7 @@ struct TrainingSetup {
   RunContext context;
   std::shared_ptr<TensorCollectives> collectives;
   std::map<std::string, CommunicationTotals> communication_before;  ///< of collectives that are used again
+  ReceivedByRank received_before;                                   ///< the same
   TotalsByKind files_before;                                        ///< what the process had read and written
   std::unique_ptr<StatisticsReducer> statistics;                    ///< null: batch norm is not synchronised
   std::unique_ptr<Task> task;

@@ -242,12 +242,17 @@ TEST(Section, NamesTheSectionOfAListThatIsWrong) {
 }
 
 TEST(Section, ReadsAuto) {
-  const Deck deck = deck_of("{a: auto, b: 3}");
+  const Deck deck = deck_of("{a: auto, b: 3, c: best}");
   Section root(deck);
 
   EXPECT_EQ(root.automatic("a", 0, 8), std::nullopt);
   EXPECT_EQ(root.automatic("b", 0, 8), 3);
   EXPECT_EQ(root.automatic("absent", 0, 8), std::nullopt);
+  bool is_word = false;
+  EXPECT_EQ(root.automatic("b", 0, 8, "best", is_word), 3);
+  EXPECT_FALSE(is_word);
+  EXPECT_EQ(root.automatic("c", 0, 8, "best", is_word), std::nullopt);
+  EXPECT_TRUE(is_word);
   EXPECT_EQ(complaint("x: some", [](Section& other) { other.automatic("x", 0, 8); }),
             "deck x.yaml, x: expected a whole number, got 'some'");
 }

@@ -12,69 +12,17 @@
 
 #include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
+#include "small_net.hpp"
 #include "support/test_world.hpp"
-#include "values.hpp"
 
 namespace multicard {
 namespace {
 
+using test::expect_near;
+using test::made;
+using test::Net;
+using test::reference;
 using test::world;
-
-/// Numbers equal on all ranks.
-at::Tensor made(at::IntArrayRef sizes, int salt, at::ScalarType type) {
-  std::int64_t numel = 1;
-  for (const std::int64_t size : sizes)
-    numel *= size;
-  at::Tensor flat = test::values<double>(numel, 0, salt);
-  return flat.sin_().mul_(0.2).view(sizes).to(type);
-}
-
-/// A small network of convolutions and linear layers; its first weight is channels_last, one parameter is unused.
-struct Net {
-  explicit Net(at::ScalarType type) {
-    add(made({8, 3, 3, 3}, 1, type).contiguous(at::MemoryFormat::ChannelsLast));
-    add(made({8}, 2, type));
-    add(made({16, 8, 3, 3}, 3, type).contiguous(at::MemoryFormat::ChannelsLast));
-    add(made({16}, 4, type));
-    add(made({40, 16 * 4 * 4}, 5, type));
-    add(made({40}, 6, type));
-    add(made({7, 5}, 7, type));  // unused
-    add(made({10, 40}, 8, type).t().contiguous().t());
-    add(made({10}, 9, type));
-  }
-  void add(at::Tensor value) { parameters.push_back(value.requires_grad_()); }
-
-  /// Mean over the rows of the global batch of this rank's rows [first, first + count).
-  at::Tensor loss(std::int64_t first, std::int64_t count, std::int64_t of) const {
-    const auto type = parameters[0].scalar_type();
-    const at::Tensor x = made({of, 3, 8, 8}, 20, type).narrow(0, first, count);
-    const at::Tensor target = made({of, 10}, 21, type).narrow(0, first, count);
-    at::Tensor y = at::relu(at::conv2d(x, parameters[0], parameters[1]));
-    y = at::relu(at::conv2d(y, parameters[2], parameters[3])).reshape({count, -1});
-    y = at::relu(at::linear(y, parameters[4], parameters[5]));
-    y = at::linear(y, parameters[7], parameters[8]) - target;
-    return (y * y).sum() / static_cast<double>(of);
-  }
-
-  std::vector<at::Tensor> parameters;
-};
-
-/// Gradients of the whole batch, without buckets and ranks.
-std::vector<at::Tensor> reference(at::ScalarType type, std::int64_t rows) {
-  Net net(type);
-  net.loss(0, rows, rows).backward();
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : net.parameters)
-    gradients.push_back(parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter));
-  return gradients;
-}
-
-void expect_near(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected, double tolerance) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
-    EXPECT_TRUE(at::allclose(found[i], expected[i], tolerance, tolerance))
-        << "gradient " << i << " differs by " << (found[i] - expected[i]).abs().max().item<double>();
-}
 
 struct Case {
   std::optional<double> bucket_mb;
@@ -88,7 +36,7 @@ TEST_P(GradientSums, EqualTheGradientOfTheWholeBatch) {
   const Case& with = GetParam();
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Net net(with.type);
-  GradientReducer reducer(net.parameters, *collectives, {with.bucket_mb, with.overlap});
+  GradientReducer reducer(net.parameters, *collectives, {{with.bucket_mb}, with.overlap});
   const std::int64_t rows = 3 * world().size();
 
   for (int step = 0; step < 3; ++step) {
@@ -101,6 +49,31 @@ TEST_P(GradientSums, EqualTheGradientOfTheWholeBatch) {
 
     expect_near(reducer.gradients(), reference(with.type, rows), with.type == at::kDouble ? 1e-13 : 2e-6);
   }
+}
+
+TEST(GradientReducer, CutsBucketsAnewBetweenSteps) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Net net(at::kFloat);
+  GradientReducer reducer(net.parameters, *collectives, {{0.002}, Overlap::yes});
+  const std::vector<at::Tensor> views = reducer.gradients();
+  const std::size_t num_buckets = reducer.num_buckets();
+  const std::int64_t rows = 3 * world().size();
+  const auto expected = reference(at::kFloat, rows);
+
+  const std::pair<ExchangeSetting, double> settings[] = {
+      {{}, 2e-6}, {{0.0001, CommDtype::same}, 2e-6}, {{0.002, CommDtype::bf16}, 0.02}, {{0.002}, 2e-6}};
+  for (const auto& [setting, tolerance] : settings) {
+    reducer.set(setting);
+    reducer.zero();
+    reducer.arm();
+    EXPECT_THROW(reducer.set({}), std::logic_error);
+    net.loss(3 * world().rank(), 3, rows).backward();
+    reducer.finish();
+    expect_near(reducer.gradients(), expected, tolerance);
+    for (std::size_t i = 0; i < views.size(); ++i)
+      EXPECT_TRUE(reducer.gradients()[i].is_same(views[i])) << "optimizers hold these";
+  }
+  EXPECT_EQ(reducer.num_buckets(), num_buckets);
 }
 
 /// Gradients of this rank summed over ranks parameter by parameter.
@@ -123,7 +96,7 @@ TEST_P(GradientSums, EqualUnbucketedSums) {
   const std::int64_t rows = 3 * world().size();
   const std::vector<at::Tensor> expected = unbucketed(with.type, rows, *collectives);
   Net net(with.type);
-  GradientReducer reducer(net.parameters, *collectives, {with.bucket_mb, with.overlap});
+  GradientReducer reducer(net.parameters, *collectives, {{with.bucket_mb}, with.overlap});
 
   reducer.zero();
   reducer.arm();
@@ -178,7 +151,7 @@ TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
   const CommDtype rounding = type == at::kBFloat16 ? CommDtype::bf16 : comm_dtype;
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Products products(type);
-  GradientReducer reducer(products.parameters, *collectives, {0.0006, overlap, comm_dtype, destination});
+  GradientReducer reducer(products.parameters, *collectives, {{0.0006, comm_dtype}, overlap, destination});
   ASSERT_GT(reducer.num_buckets(), 3U);
 
   for (int step = 0; step < 3; ++step) {
@@ -220,7 +193,7 @@ TEST(GradientReducer, RefusesOnAllRanksWhatHasNoSixteenBitCommDtype) {
   const at::Tensor half = made({10}, 2, at::kBFloat16).requires_grad_();
   for (const auto& [other, comm_dtype] : {std::pair{twice, CommDtype::bf16}, {half, CommDtype::fp16}})
     try {
-      GradientReducer({single, other}, *collectives, {std::nullopt, Overlap::yes, comm_dtype});
+      GradientReducer({single, other}, *collectives, {{std::nullopt, comm_dtype}, Overlap::yes});
       ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::usage);
@@ -231,7 +204,7 @@ TEST(GradientReducer, RefusesOnAllRanksWhatHasNoSixteenBitCommDtype) {
 TEST(GradientReducer, KeepsGradientsViewsOfItsBuffersWithTheParametersStrides) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Net net(at::kFloat);
-  GradientReducer reducer(net.parameters, *collectives, {0.002, Overlap::yes});
+  GradientReducer reducer(net.parameters, *collectives, {{0.002}, Overlap::yes});
 
   reducer.zero();
   reducer.arm();
@@ -254,7 +227,7 @@ TEST(GradientReducer, KeepsGradientsViewsOfItsBuffersWithTheParametersStrides) {
 TEST(GradientReducer, GivesAllRanksTheSameBits) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Net net(at::kFloat);
-  GradientReducer reducer(net.parameters, *collectives, {0.01, Overlap::yes});
+  GradientReducer reducer(net.parameters, *collectives, {{0.01}, Overlap::yes});
   const std::int64_t rows = 2 * world().size();
 
   reducer.zero();
@@ -270,7 +243,7 @@ TEST(GradientReducer, GivesAllRanksTheSameBits) {
 TEST(GradientReducer, RanksWithoutRowsJoin) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Net net(at::kFloat);
-  GradientReducer reducer(net.parameters, *collectives, {0.002, Overlap::yes});
+  GradientReducer reducer(net.parameters, *collectives, {{0.002}, Overlap::yes});
 
   for (int step = 0; step < 3; ++step) {
     reducer.zero();
@@ -287,7 +260,7 @@ TEST(GradientReducer, OrderOfBackwardMayDifferBetweenRanks) {
   std::vector<at::Tensor> parameters;
   for (int i = 0; i < 6; ++i)
     parameters.push_back(made({50 + i}, i, at::kFloat).requires_grad_());
-  GradientReducer reducer(parameters, *collectives, {0.0003, Overlap::yes});
+  GradientReducer reducer(parameters, *collectives, {{0.0003}, Overlap::yes});
   ASSERT_EQ(reducer.num_buckets(), 6U);
 
   reducer.zero();
@@ -311,7 +284,7 @@ TEST(GradientReducer, TakesMixedTypes) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   const at::Tensor single = made({100}, 1, at::kFloat).requires_grad_();
   const at::Tensor twice = made({100}, 2, at::kDouble).requires_grad_();
-  GradientReducer reducer({single, twice}, *collectives, {std::nullopt, Overlap::yes});
+  GradientReducer reducer({single, twice}, *collectives, {{std::nullopt}, Overlap::yes});
 
   reducer.zero();
   reducer.arm();
@@ -327,7 +300,7 @@ TEST(GradientReducer, LeavesParametersAloneAfterItsEnd) {
   const at::Tensor parameter = made({10}, 1, at::kFloat).requires_grad_();
   {
     const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
-    GradientReducer reducer({parameter}, *collectives, {std::nullopt, Overlap::yes});
+    GradientReducer reducer({parameter}, *collectives, {{std::nullopt}, Overlap::yes});
     reducer.arm();
     reducer.finish();
   }
@@ -340,8 +313,8 @@ TEST(GradientReducer, LeavesParametersAloneAfterItsEnd) {
 TEST(GradientReducer, RefusesToArmTwiceWithSumsUnderWayAndBadParameters) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   const at::Tensor parameter = made({10}, 1, at::kFloat).requires_grad_();
-  EXPECT_THROW(GradientReducer({at::rand({2})}, *collectives, {std::nullopt, Overlap::no}), std::invalid_argument);
-  GradientReducer reducer({parameter}, *collectives, {std::nullopt, Overlap::yes});
+  EXPECT_THROW(GradientReducer({at::rand({2})}, *collectives, {{std::nullopt}, Overlap::no}), std::invalid_argument);
+  GradientReducer reducer({parameter}, *collectives, {{std::nullopt}, Overlap::yes});
 
   reducer.arm();
   parameter.sum().backward();

@@ -96,7 +96,7 @@ TEST_F(Nccl, ReducesGradientsDuringBackward) {
   std::vector<at::Tensor> parameters;
   for (int i = 0; i < 5; ++i)
     parameters.push_back(values<float>(1000, 0, i).sin().to(device_).requires_grad_());
-  GradientReducer reducer(parameters, *collectives, {0.006, Overlap::yes});
+  GradientReducer reducer(parameters, *collectives, {{0.006}, Overlap::yes});
 
   for (int step = 0; step < 3; ++step) {
     reducer.zero();

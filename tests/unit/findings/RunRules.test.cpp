@@ -102,6 +102,14 @@ const Cause kCauses[] = {
      [](RunFacts& facts) { facts.exposed = 0.3; },
      0.3,
      {"wait 30 % of the time", "parallel.gradient_dtype=bf16"}},
+    {"slow_link",
+     "",
+     [](RunFacts& facts) {
+       facts.exposed = 0.4;
+       facts.links = {{0, 2, 3e6}, {1, 3, 4e6}, {2, 0, 110e6}, {3, 1, 100e6}};
+     },
+     0.4,
+     {"wait 40 % of the time", "what rank 0 sends comes to rank 2 at 3 MB/s", "carry 110 MB/s"}},
     {"unused_memory",
      "model.activation_checkpointing",
      [](RunFacts& facts) {
@@ -266,6 +274,12 @@ TEST(RunRules, WhatIsTriedDependsOnWhatIsSet) {
   EXPECT_EQ(exchange("parallel.strategy", "dp"), "parallel.strategy");
   EXPECT_EQ(exchange("parallel.overlap", "false"), "parallel.overlap");
   EXPECT_EQ(exchange("parallel.gradient_dtype", "bf16"), "run.global_batch");
+  EXPECT_EQ(setting([](RunFacts& facts) {
+              facts.exposed = 0.5;
+              facts.device_bytes = kNone;  // CPUs of two nodes
+              facts.links = {{0, 1, 60e6}, {1, 0, 100e6}};
+            }),
+            "parallel.gradient_dtype");
   EXPECT_EQ(setting([](RunFacts& facts) {
               facts.gpu_gaps = 0.5;
               facts.rows_at_once = 8;
