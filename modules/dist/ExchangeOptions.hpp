@@ -1,6 +1,7 @@
 #pragma once
 /// \file How ranks exchange gradients.
 
+#include <cstdint>
 #include <optional>
 
 #include "config/DeckKey.hpp"
@@ -23,6 +24,8 @@ struct ExchangeOptions {
   std::optional<double> bucket_mb;             ///< size of a gradient bucket in MB (1e6 bytes); none: a fixed rule
   bool overlap = true;                         ///< reduce gradients while backward runs
   CommDtype gradient_dtype = CommDtype::same;  ///< communication dtype of gradients
+  std::int64_t powersgd_rank = 0;              ///< of PowerSGD's factors; 0: gradients are not compressed
+  std::int64_t powersgd_start_step = 0;        ///< the first step whose gradients are compressed
 };
 
 /// \param parallel the section parallel

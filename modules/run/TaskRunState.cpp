@@ -36,11 +36,9 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 }  // namespace
 
 std::int64_t TaskRun::gradient_bytes() const {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& parameter : setup_.model().parameters())
-    bytes += parameter.tensor.numel() *
-             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
-  return bytes;
+  const ExchangeOptions& exchange = setup_.options.parallel;
+  return compressed_bytes(setup_.strategy->gradients(), exchange.powersgd_rank,
+                          exchange.gradient_dtype == CommDtype::same ? 0 : 2);
 }
 
 void TaskRun::begin_status() {
@@ -138,6 +136,7 @@ TrainingState TaskRun::collect() {
   if (failure_) throw Error(*failure_);
   TrainingState state;
   state.stop_requested = stop_requested_;
+  setup_.strategy->spread_error();
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();

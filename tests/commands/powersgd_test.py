@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Runs whose gradients PowerSGD compresses: resuming on other numbers of ranks, bytes, refusals. Standard library only.
+
+usage: powersgd_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import struct
+import sys
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, run
+
+STEPS, STOP = 6, 4
+SETTINGS = ("parallel.powersgd_rank=2", "model.freeze_batch_norm=true", "precision=fp64", "run.steps=%d" % STEPS,
+            "schedule.total_steps=%d" % STEPS, "run.checkpoint_every=%d" % STOP, "evaluate.every_epochs=0",
+            "run.keep_checkpoints=9")
+
+
+class PowerSgd(CommandTest):
+    def train(self, ranks, output, *overrides, code=0):
+        return self.expect(code, run(ranks, "run", self.deck, *SETTINGS, "run.output=" + self.path(output), *overrides))
+
+    def losses(self, output):
+        return [float(value) for value in self.dataset(self.path(output) + "/results.h5",
+                                                       "/runs/main/metrics/train_loss")]
+
+    def bytes_of(self, output):
+        """Payload of all-reduces of rank 0."""
+        return float(self.dataset(self.path(output) + "/results.h5",
+                                  "/runs/main/communication/all_reduce/payload_bytes")[0])
+
+    def tensors(self, output, step):
+        data = Path(self.path(output), "checkpoints/step_%08d/powersgd.safetensors" % step).read_bytes()
+        return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+
+    def test_resumes_on_any_number_of_ranks(self):
+        self.prepare(train=96)
+        for ranks in (1, 2):
+            self.train(ranks, "whole%d" % ranks)
+            self.assertEqual(self.tensors("whole%d" % ranks, STOP)["error.classifier.1.weight"]["shape"], [4, 1280])
+        expected = self.losses("whole1")
+        self.assertEqual(len(expected), STEPS)
+        for before, after in ((2, 2), (2, 1), (1, 2)):
+            first = self.path("whole%d/checkpoints/step_%08d" % (before, STOP))
+            output = "from%dto%d" % (before, after)
+            self.train(after, output, "run.resume=" + first)
+            found = self.losses(output)
+            self.assertEqual(len(found), STEPS)
+            for step in range(STEPS):
+                self.assertAlmostEqual(found[step], expected[step], delta=1e-6 * expected[step], msg=output)
+        # The errors matter: the steps after a resume without them would be others.
+        self.train(2, "plain", "parallel.powersgd_rank=0")
+        self.assertGreater(abs(self.losses("plain")[-1] - expected[-1]), 1e-4 * expected[-1])
+        self.assertLess(self.bytes_of("whole2"), 0.5 * self.bytes_of("plain"))
+
+    def test_other_settings_do_not_resume(self):
+        self.prepare()
+        self.train(1, "out")
+        self.train(1, "out", "parallel.powersgd_rank=1", code=2)
+        _, _, err = self.train(1, "out", "parallel.powersgd_start_step=3", code=2)
+        self.assertRegex(err, "parallel.powersgd_start_step has changed from 0 to 3")
+
+    def test_half_precision_skips_updates_and_trains_on(self):
+        self.prepare()
+        self.train(2, "out", "precision=fp16", "run.steps=8", "optimizer.learning_rate=0.05")
+        results = self.path("out/results.h5")
+        self.assertTrue(all(float(value) < 10 for value in self.losses("out")))
+        self.assertEqual(len(self.dataset(results, "/runs/main/metrics/skipped")), 8)
+
+    def test_dp_is_refused(self):
+        self.expect(2, run(1, "run", self.deck, "parallel.strategy=dp", "parallel.powersgd_rank=1"),
+                    r"parallel.powersgd_rank: gradients are compressed where all ranks receive their sum "
+                    r"\(parallel.strategy is dp, which sums to rank 0\) Set parallel.strategy=ddp-ds or ddp\.")
+
+    def test_gradients_of_bfloat16_are_refused(self):
+        deck = self.path("llm.yaml")
+        Path(deck).write_text("{task: llm, model: {path: m, trainable_dtype: bf16}, data: {train: t.h5}}")
+        self.expect(2, run(1, "run", deck, "parallel.powersgd_rank=1"),
+                    r"powersgd_rank: is for float32 and float64 gradients \(model.trainable_dtype is bf16")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
