@@ -42,7 +42,7 @@ class GradientReducer {
     CommDtype comm_dtype = CommDtype::same;  ///< see TensorCollectives
     Destination destination = Destination::all;
     /// Without a destination root. P of a bucket is computed and sent where its sum would start, Q in finish().
-    CompressionOptions compression;
+    CompressionOptions compression = {};
   };
 
   /// Collective. `parameters` are leaves of float32, float64 or bfloat16 that require gradients, equal on all ranks;

@@ -79,7 +79,7 @@ class Cutter {
 
 at::Tensor initial_q(const at::Tensor& gradient, std::int64_t rank, std::size_t number) {
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(number);
-  return at::randn(q_sizes(gradient, rank), generator, at::TensorOptions().dtype(gradient.scalar_type()));
+  return at::randn(q_sizes(gradient, rank), generator, at::kDouble);
 }
 
 struct PowerSgd::Impl {

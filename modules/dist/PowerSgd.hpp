@@ -20,7 +20,7 @@ std::optional<at::Tensor> matrix_of(const at::Tensor& gradient);
 /// half of n m, as min_compression_rate = 2 of torch's hook.
 bool is_compressed(const at::Tensor& gradient, std::int64_t rank);
 /// The matrix [sizes(1...), rank] that Q of the parameter of that number begins with: from torch's generator for CPUs,
-/// seeded with the number. The same on all ranks, devices and for all buckets and memory formats.
+/// seeded with the number, in float64. The same on all ranks and devices, for all types, buckets and memory formats.
 at::Tensor initial_q(const at::Tensor& gradient, std::int64_t rank, std::size_t number);
 
 /// PowerSGD (Vogels et al. 2019, arXiv 1905.13727, algorithms 1 and 2) as powerSGD_hook of

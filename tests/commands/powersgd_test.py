@@ -13,12 +13,18 @@ from pathlib import Path
 from command_test import CommandTest, run
 
 STEPS, STOP = 6, 4
-SETTINGS = ("parallel.powersgd_rank=2", "model.freeze_batch_norm=true", "precision=fp64", "run.steps=%d" % STEPS,
+WEIGHTS = Path(__file__).resolve().parents[1] / "data/oracles/mobilenet/init.safetensors"  # trained, of 10 classes
+SETTINGS = ("parallel.powersgd_rank=2", "model.freeze_batch_norm=true", "model.weights=%s" % WEIGHTS, "precision=fp64", "run.steps=%d" % STEPS,
             "schedule.total_steps=%d" % STEPS, "run.checkpoint_every=%d" % STOP, "evaluate.every_epochs=0",
             "run.keep_checkpoints=9")
 
 
 class PowerSgd(CommandTest):
+    def prepare(self):
+        for name in ("train", "test"):
+            self.copy_shards(name, {}, 1, "images", "--format", "synthetic", "--size", "32", "--classes", "10",
+                             "--limit", "96")
+
     def train(self, ranks, output, *overrides, code=0):
         return self.expect(code, run(ranks, "run", self.deck, *SETTINGS, "run.output=" + self.path(output), *overrides))
 
@@ -36,10 +42,11 @@ class PowerSgd(CommandTest):
         return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
 
     def test_resumes_on_any_number_of_ranks(self):
-        self.prepare(train=96)
+        self.prepare()
         for ranks in (1, 2):
             self.train(ranks, "whole%d" % ranks)
-            self.assertEqual(self.tensors("whole%d" % ranks, STOP)["error.classifier.1.weight"]["shape"], [4, 1280])
+            self.assertEqual(self.tensors("whole%d" % ranks, STOP)["error.features.18.0.weight"]["shape"],
+                             [1280, 80, 1, 1])
         expected = self.losses("whole1")
         self.assertEqual(len(expected), STEPS)
         for before, after in ((2, 2), (2, 1), (1, 2)):
@@ -50,7 +57,7 @@ class PowerSgd(CommandTest):
             self.assertEqual(len(found), STEPS)
             for step in range(STEPS):
                 self.assertAlmostEqual(found[step], expected[step], delta=1e-6 * expected[step], msg=output)
-        # The errors matter: the steps after a resume without them would be others.
+        # Something was left out of the gradients, and fewer bytes were sent.
         self.train(2, "plain", "parallel.powersgd_rank=0")
         self.assertGreater(abs(self.losses("plain")[-1] - expected[-1]), 1e-4 * expected[-1])
         self.assertLess(self.bytes_of("whole2"), 0.5 * self.bytes_of("plain"))
@@ -62,12 +69,11 @@ class PowerSgd(CommandTest):
         _, _, err = self.train(1, "out", "parallel.powersgd_start_step=3", code=2)
         self.assertRegex(err, "parallel.powersgd_start_step has changed from 0 to 3")
 
-    def test_half_precision_skips_updates_and_trains_on(self):
+    def test_half_precision_trains(self):
         self.prepare()
-        self.train(2, "out", "precision=fp16", "run.steps=8", "optimizer.learning_rate=0.05")
-        results = self.path("out/results.h5")
-        self.assertTrue(all(float(value) < 10 for value in self.losses("out")))
-        self.assertEqual(len(self.dataset(results, "/runs/main/metrics/skipped")), 8)
+        self.train(2, "out", "precision=fp16", "run.steps=8")
+        losses = self.losses("out")
+        self.assertLess(losses[-1], 0.5 * losses[0])
 
     def test_dp_is_refused(self):
         self.expect(2, run(1, "run", self.deck, "parallel.strategy=dp", "parallel.powersgd_rank=1"),
