@@ -25,7 +25,7 @@ if ! compgen -G "$folder/data/train*.h5" >/dev/null; then
 fi
 image=("$root/inputs/image/tiny.yaml" "data.train=$folder/data/train*.h5" "data.test=$folder/data/test*.h5"
   "schedule.total_steps=$steps")
-llm=("$root/inputs/llm/tinystories.yaml" method.name=full "data.train=$folder/data/text-train*.h5"
+llm=("$root/inputs/llm/tinystories.yaml" "method={name: full}" "data.train=$folder/data/text-train*.h5"
   "data.test=$folder/data/text-test*.h5" evaluate.at_start=false "model.path=$root/tests/data/models/tinystories-656K")
 
 # train TASK RANK SEED: leaves the loss and the bytes of a sample in losses.txt.

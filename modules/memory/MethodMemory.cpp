@@ -148,7 +148,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
   if (device.is_cpu() && options.run.keep_checkpoints > 0)
-    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average;
+    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average + lasting_.compression;
 }
 
 /// Each network of frozen weights has them.

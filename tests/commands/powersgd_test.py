@@ -5,6 +5,7 @@ usage: powersgd_test.py NAME   runs one test class; MULTICARD_BIN is the folder 
 """
 
 import json
+import re
 import struct
 import sys
 import unittest
@@ -74,6 +75,21 @@ class PowerSgd(CommandTest):
         self.train(2, "out", "precision=fp16", "run.steps=8")
         losses = self.losses("out")
         self.assertLess(losses[-1], 0.5 * losses[0])
+
+    def test_memory_is_predicted(self):
+        self.prepare()
+
+        def table(*overrides):
+            _, _, err = self.train(2, "out", "--dry-run", *overrides)
+            rows = re.findall(r"^  (\w+).*? ([0-9.]+) ([kM])B +[0-9.]+ [kM]?B$", err, re.M)
+            return {name: float(value) * {"k": 1e3, "M": 1e6}[unit] for name, value, unit in rows}
+
+        plain, compressed = table("parallel.powersgd_rank=0"), table()
+        self.assertNotIn("errors", plain)
+        # Of 251 thousand values of float64 all but the smallest are in weights that are compressed.
+        self.assertGreater(compressed["errors"], 0.9 * compressed["gradients"])
+        self.assertLess(compressed["errors"], 1.2 * compressed["gradients"])
+        self.assertEqual(compressed["buffers"], plain["buffers"], "what is allocated is known")
 
     def test_dp_is_refused(self):
         self.expect(2, run(1, "run", self.deck, "parallel.strategy=dp", "parallel.powersgd_rank=1"),
