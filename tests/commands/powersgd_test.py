@@ -16,8 +16,8 @@ from command_test import CommandTest, run
 STEPS, STOP = 6, 4
 WEIGHTS = Path(__file__).resolve().parents[1] / "data/oracles/mobilenet/init.safetensors"  # trained, of 10 classes
 SETTINGS = ("parallel.powersgd_rank=2", "model.freeze_batch_norm=true", "model.weights=%s" % WEIGHTS,
-            "precision=fp64", "run.steps=%d" % STEPS, "schedule.total_steps=%d" % STEPS, "run.checkpoint_every=%d" % STOP,
-            "evaluate.every_epochs=0", "run.keep_checkpoints=9")
+            "precision=fp64", "run.steps=%d" % STEPS, "schedule.total_steps=%d" % STEPS,
+            "run.checkpoint_every=%d" % STOP, "evaluate.every_epochs=0", "run.keep_checkpoints=9")
 
 
 class PowerSgd(CommandTest):
