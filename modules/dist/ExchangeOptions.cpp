@@ -4,6 +4,8 @@ namespace multicard {
 
 namespace {
 
+constexpr std::int64_t kMaxRank = 64, kMaxStep = 1'000'000'000;
+
 enum class GradientDtype { same, bf16, fp16, measured };
 constexpr Word<GradientDtype> kGradientDtypeWords[] = {{"same", GradientDtype::same},
                                                        {"bf16", GradientDtype::bf16},
@@ -33,6 +35,9 @@ ExchangeOptions read_exchange_options(Section& parallel) {
   const GradientDtype dtype = parallel.choice("gradient_dtype", GradientDtype::same, kGradientDtypeWords);
   options.gradient_dtype = starting_dtype(dtype);
   options.measures_dtype = dtype == GradientDtype::measured;
+  options.powersgd_rank = parallel.get_in_range("powersgd_rank", options.powersgd_rank, std::int64_t{0}, kMaxRank);
+  options.powersgd_start_step =
+      parallel.get_in_range("powersgd_start_step", options.powersgd_start_step, std::int64_t{0}, kMaxStep);
   return options;
 }
 
@@ -47,8 +52,11 @@ DeckKeys exchange_keys() {
       {"parallel.overlap", any, speed, "overlap", "all-reduce a bucket as soon as backward has filled it"},
       {"parallel.gradient_dtype", any, speed, "gradient type",
        "communication dtype of gradients: `same` as the parameters; `bf16` and `fp16` halve the bytes, `measured` "
-       "takes "
-       "`bf16` where it saves 5 % of a step"},
+       "takes `bf16` where it saves 5 % of a step"},
+      {"parallel.powersgd_rank", any, learning, "PowerSGD rank",
+       "send gradients as low-rank factors with error feedback (PowerSGD): their rank; 0 sends all"},
+      {"parallel.powersgd_start_step", any, learning, "PowerSGD start step",
+       "the first step whose gradients PowerSGD compresses"},
   };
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// \file How ranks exchange gradients.
 
+#include <cstdint>
 #include <optional>
 
 #include "config/DeckKey.hpp"
@@ -31,7 +32,9 @@ inline constexpr const char* kMeasured = "measured";
 
 struct ExchangeOptions : ExchangeSetting {
   Backend backend = Backend::automatic;
-  bool overlap = true;  ///< reduce gradients while backward runs
+  bool overlap = true;                   ///< reduce gradients while backward runs
+  std::int64_t powersgd_rank = 0;        ///< of PowerSGD's factors; 0: gradients are not compressed
+  std::int64_t powersgd_start_step = 0;  ///< the first step whose gradients are compressed
   /// The value of ExchangeSetting is then where the choice starts from.
   bool measures_bucket = false, measures_dtype = false;
 

@@ -12,6 +12,7 @@
 #include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
 #include "dist/CommDtypeCodec.hpp"
+#include "dist/PowerSgd.hpp"
 
 namespace multicard {
 
@@ -87,6 +88,7 @@ struct GradientReducer::Impl {
     const at::NoGradGuard no_grad;
     make_buffers();
     make_gradients();
+    if (options.compression.rank > 0) compress(options.compression);
     if (options.overlap == Overlap::no) return;
     // No locks in hooks: autograd computes the gradients of one device on one thread, and parameters are all on one.
     for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -119,6 +121,7 @@ struct GradientReducer::Impl {
   // A plan places gradients one after another whatever its buckets: only the cuts between them change.
   void set(const ExchangeSetting& setting) {
     if (armed || num_started > 0) throw std::logic_error("GradientReducer::set within a step");
+    if (compression) throw std::logic_error("GradientReducer::set of gradients that are compressed by bucket");
     comm_dtype = setting.gradient_dtype;
     plan = BucketPlan::make(parameters, limits_of(setting.bucket_mb, collectives));
     cut_buckets();
@@ -132,6 +135,15 @@ struct GradientReducer::Impl {
           buckets[place.bucket].flat.as_strided(parameters[i].sizes(), gradient_strides(parameters[i]), place.offset));
       parameters[i].mutable_grad() = gradients[i];
     }
+  }
+
+  void compress(const CompressionOptions& options) {
+    std::vector<PowerSgd::Bucket> all;
+    for (const Bucket& bucket : buckets)
+      all.push_back({bucket.flat, {}});
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      all[plan.places[i].bucket].members.push_back({i, gradients[i]});
+    compression.emplace(all, collectives, options);
   }
 
   void arm() {
@@ -157,9 +169,11 @@ struct GradientReducer::Impl {
   }
 
   void start_next() {
-    Bucket& bucket = buckets[num_started++];
-    bucket.work =
-        collectives.start_all_reduce(bucket.flat, {comm_dtype_for(bucket.flat.scalar_type(), comm_dtype), root});
+    const std::size_t number = num_started++;
+    Bucket& bucket = buckets[number];
+    const CommDtype type = comm_dtype_for(bucket.flat.scalar_type(), comm_dtype);
+    if (compression && compression->start(number, type)) return;
+    bucket.work = collectives.start_all_reduce(bucket.flat, {type, root});
   }
 
   double finish() {
@@ -169,8 +183,9 @@ struct GradientReducer::Impl {
     while (num_started < buckets.size())
       start_next();
     const TimePoint start = SteadyClock::now();
+    if (compression) compression->finish();
     for (Bucket& bucket : buckets) {
-      bucket.work->wait();
+      if (bucket.work) bucket.work->wait();
       bucket.work.reset();
     }
     num_started = 0;
@@ -183,6 +198,7 @@ struct GradientReducer::Impl {
   std::optional<int> root;  ///< who gets the sums; none: all
   BucketPlan plan;
   std::vector<Bucket> buckets;
+  std::optional<PowerSgd> compression;
   std::vector<bool> arrived;
   std::size_t num_started = 0;
   bool armed = false;
@@ -206,6 +222,23 @@ void GradientReducer::zero() {
   // Gaps included: sums and norms may run over whole buffers.
   for (const at::Tensor& flat : impl_->flats)
     flat.zero_();
+}
+
+void GradientReducer::begin_step(std::int64_t step, const at::Tensor& scale) {
+  zero();
+  if (impl_->compression) impl_->compression->begin_step(step, scale);
+}
+
+void GradientReducer::settle(const at::Tensor& found_inf) {
+  if (impl_->compression) impl_->compression->settle(found_inf);
+}
+
+void GradientReducer::spread_error() {
+  if (impl_->compression) impl_->compression->spread_error();
+}
+
+std::vector<CompressionState> GradientReducer::compression_state() const {
+  return impl_->compression ? impl_->compression->state() : std::vector<CompressionState>{};
 }
 
 void GradientReducer::arm() {

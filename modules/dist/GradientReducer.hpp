@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "dist/GradientCompression.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -40,6 +41,8 @@ class GradientReducer {
     ExchangeSetting setting;
     Overlap overlap = Overlap::yes;
     Destination destination = Destination::all;
+    /// Without a destination root. P of a bucket is computed and sent where its sum would start, Q in finish().
+    CompressionOptions compression = {};
   };
 
   /// Collective. `parameters` are leaves of float32, float64 or bfloat16 that require gradients, equal on all ranks;
@@ -56,6 +59,8 @@ class GradientReducer {
   /// between the same two steps with equal settings. \throws UsageError as the constructor
   void set(const ExchangeSetting& setting);
 
+  /// Calls zero(). \param scale the factor of this step's loss, 0-dim on the device of the gradients; undefined: 1
+  void begin_step(std::int64_t step, const at::Tensor& scale = {});
   /// Sets all gradients to zero. Gradients must never be reset (set to none) while the reducer lives.
   void zero();
   /// The next backward is the last of this step. Backwards that are not armed only add to the gradients.
@@ -63,6 +68,15 @@ class GradientReducer {
   /// Collective. Waits until all gradients are summed (device tensors: the current stream waits). Returns the seconds
   /// the host waited. Works without arm() too.
   double finish();
+
+  /// After a step with a scale that is left out if `found_inf`, a one-element tensor on the device, is not 0: what
+  /// compression carries to the next step is then that of before. Undefined: nothing is left out.
+  void settle(const at::Tensor& found_inf);
+  /// Collective. Before compression_state() is saved: its errors become the sums over ranks, which changes later sums
+  /// by rounding only.
+  void spread_error();
+  /// For checkpoints and to be written into; none without compression.
+  std::vector<CompressionState> compression_state() const;
 
   /// Of the parameters, in their order.
   const std::vector<at::Tensor>& gradients() const;

@@ -37,8 +37,9 @@ std::string MemoryEstimate::text() const {
                      bytes(total()), weights, part("reference", reference), bytes(gradients), bytes(optimizer),
                      part("average", average), part("activations", activations), part("logits", logits),
                      part("workspace", workspace), part("evaluation", evaluation), part("answers", answers),
-                     part("communication", communication), part("batches", batches), part("buffers", other),
-                     part("gaps between blocks", gaps), bytes(loader), part("checkpoint copies", copies));
+                     part("communication", communication), part("compression", compression), part("batches", batches),
+                     part("buffers", other), part("gaps between blocks", gaps), bytes(loader),
+                     part("checkpoint copies", copies));
 }
 
 // A tenth: the 7 % that were measured, and some room.

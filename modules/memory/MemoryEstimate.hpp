@@ -26,6 +26,7 @@ struct MemoryEstimate {
   std::int64_t workspace = 0;      ///< what backward has made, when the most is held; or the update, if that is more
   std::int64_t reference = 0;      ///< a second, frozen network
   std::int64_t communication = 0;  ///< gradients in another type on their way between ranks
+  std::int64_t compression = 0;    ///< error and factors of compressed gradients
   std::int64_t evaluation = 0;     ///< by how much evaluation of the test set exceeds a step
   std::int64_t answers = 0;        ///< by how much answers of the model exceed both
 
@@ -35,7 +36,7 @@ struct MemoryEstimate {
   /// What a GPU must hold.
   std::int64_t on_device() const {
     return parameters + frozen + reference + gradients + optimizer + average + work() + batches + other +
-           communication + gaps;
+           communication + compression + gaps;
   }
   std::int64_t total() const { return on_device() + loader + copies; }
   /// "1.1 GB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"

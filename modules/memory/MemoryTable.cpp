@@ -57,6 +57,7 @@ std::vector<Line> lines_of(const TrainingSetup& setup, const PartShape& part, st
           {"evaluation of the test set, beyond a step", &M::evaluation},
           {"answers to prompts and questions, beyond that", &M::answers},
           {"gradients in 16 bits on their way", &M::communication},
+          {"errors and factors of compressed gradients", &M::compression},
           {"batches on the device", &M::batches},
           {"buffers and what libraries keep", &M::other},
           {"batches read ahead, in host memory", &M::loader},

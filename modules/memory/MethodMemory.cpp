@@ -73,6 +73,7 @@ class FewLayers {
     for (const NamedTensor& parameter : parameters_)
       gradients.push_back(parameter.tensor.grad());
     estimate.communication = communication_bytes(gradients, options.parallel, ranks);
+    estimate.compression = compression_bytes(gradients, compression_options(options));
     estimate.parameters = estimate.gradients = bytes_of(parameters_);
     estimate.optimizer = optimizer_bytes(options.optimizer, parameters_);
     estimate.frozen = model_.frozen().weights;
@@ -110,7 +111,7 @@ void add_trained(MemoryEstimate& estimate, std::int64_t bytes) {
 MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, std::int64_t num_layers) {
   using M = MemoryEstimate;
   MemoryEstimate all;
-  for (const auto part : {&M::parameters, &M::gradients, &M::optimizer, &M::frozen, &M::reference})
+  for (const auto part : {&M::parameters, &M::gradients, &M::optimizer, &M::frozen, &M::reference, &M::compression})
     all.*part = continued(one.*part, two.*part, num_layers);
   return all;
 }
@@ -118,7 +119,7 @@ MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, s
 }  // namespace
 
 // What the allocator holds beyond the known parts is `other`. The optimizer's state and the buffers of communication
-// are in the estimate but are not allocated here, and so are taken out of the difference.
+// and compression are in the estimate but are not allocated here, and so are taken out of the difference.
 MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num_ranks)
     : options_(options),
       device_(device),
@@ -137,7 +138,8 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     chunk_ = network.chunk();
     bytes_of_weight = network.bytes_of_weight();
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
-                                                         lasting.back().optimizer + lasting.back().communication);
+                                                         lasting.back().optimizer + lasting.back().communication +
+                                                         lasting.back().compression);
   }
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
@@ -146,7 +148,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
   if (device.is_cpu() && options.run.keep_checkpoints > 0)
-    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average;
+    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average + lasting_.compression;
 }
 
 /// Each network of frozen weights has them.

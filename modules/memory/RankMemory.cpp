@@ -43,6 +43,10 @@ std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const
   return ranks.on_gpu ? 2 * 2 * largest + 4 * largest / ranks.num_ranks : 0;
 }
 
+CompressionOptions compression_options(const RunOptions& options) {
+  return {options.parallel.powersgd_rank, options.parallel.powersgd_start_step, options.precision == Precision::fp16};
+}
+
 MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
@@ -68,7 +72,9 @@ MemoryEstimate RankMemory::lasting() const {
     for (const CheckpointPart& part : setup_.parts())
       estimate.copies += bytes_of(part.tensors);
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
-  const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
+  estimate.compression = compression_bytes(setup_.strategy->gradients(), compression_options(setup_.options));
+  const std::int64_t known =
+      estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged + estimate.compression;
   estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device().device) - known);
   estimate.communication = communication_bytes(
       setup_.strategy->gradients(), setup_.options.parallel,

@@ -30,6 +30,9 @@ struct SummingRanks {
 std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
                                  const SummingRanks& ranks);
 
+/// How a run of these options compresses gradients.
+CompressionOptions compression_options(const RunOptions& options);
+
 /// Estimates the memory of one rank from its tensors and from a forward and backward over few small rows, which are
 /// made once. Not collective.
 class RankMemory {

@@ -260,6 +260,14 @@ void TaskRun::evaluate_generation(GenerationPhase phase) {
   if (!reporter_.is_quiet()) answers_.log(phase);
 }
 
+/// Forward updates running statistics, backward what compressed gradients carry on.
+std::vector<at::Tensor> TaskRun::changing_before_update() const {
+  std::vector<at::Tensor> changing = tensors_of(setup_.model().buffers());
+  for (const NamedTensor& entry : setup_.strategy->compression_state())
+    changing.push_back(entry.tensor);
+  return changing;
+}
+
 // The copies come before the losses that are still under way are read: on a GPU they run while the host waits for
 // those.
 void TaskRun::save_checkpoint() {
@@ -272,8 +280,9 @@ void TaskRun::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
-  checkpoints_.copy(setup_.parts(), tensors_of(setup_.model().buffers()));  // forward updates running statistics
-  trainer_->read_all_results();                                             // a step that was not finite is never saved
+  setup_.strategy->spread_error();
+  checkpoints_.copy(setup_.parts(), changing_before_update());
+  trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.steps().add_step_times(clock_.take_all());
   CheckpointContent content{trainer_state(), summary(), std::nullopt};
   content.state.files = setup_.task->model_files();

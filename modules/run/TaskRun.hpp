@@ -136,6 +136,7 @@ class TaskRun {
   void conclude(StopMonitor* stop);
   void evaluate();
   void evaluate_generation(GenerationPhase phase);
+  std::vector<at::Tensor> changing_before_update() const;
   void save_checkpoint();
   void finish_checkpoints();
   void note_checkpoints();

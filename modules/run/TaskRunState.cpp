@@ -36,11 +36,8 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 }  // namespace
 
 std::int64_t TaskRun::gradient_bytes() const {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& parameter : setup_.model().parameters())
-    bytes += parameter.tensor.numel() *
-             (exchange_.setting().gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
-  return bytes;
+  return compressed_bytes(setup_.strategy->gradients(), setup_.options.parallel.powersgd_rank,
+                          exchange_.setting().gradient_dtype == CommDtype::same ? 0 : 2);
 }
 
 void TaskRun::begin_status() {
@@ -140,6 +137,7 @@ TrainingState TaskRun::collect() {
   if (failure_) throw Error(*failure_);
   TrainingState state;
   state.stop_requested = stop_requested_;
+  setup_.strategy->spread_error();
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();

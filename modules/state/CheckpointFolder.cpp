@@ -53,8 +53,13 @@ bool holds_leftovers_alone(const fs::path& folder) {
 
 /// What trainer.json names besides the files of every checkpoint. Nothing where it cannot be read.
 std::set<std::string> names_of(const fs::path& checkpoint) {
-  std::set<std::string> names{kStateFile,           kMarker,      kModelFile,
-                              kOptimizerFile,       kAverageFile, "adapter_model.safetensors",
+  std::set<std::string> names{kStateFile,
+                              kMarker,
+                              kModelFile,
+                              kOptimizerFile,
+                              kAverageFile,
+                              kCompressionFile,
+                              "adapter_model.safetensors",
                               "adapter_config.json"};
   const std::string state = (checkpoint / kStateFile).string();
   if (!says_checkpoint(state)) return names;

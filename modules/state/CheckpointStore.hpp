@@ -38,6 +38,7 @@ inline constexpr const char* kStateFile = "trainer.json";
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";
+inline constexpr const char* kCompressionFile = "powersgd.safetensors";
 
 /// The checkpoint with the best evaluation so far.
 struct BestCheckpoint {

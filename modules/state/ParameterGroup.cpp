@@ -46,6 +46,14 @@ std::vector<at::Tensor> ParameterGroups::tensors() const {
   return tensors;
 }
 
+std::vector<std::string> ParameterGroups::names() const {
+  std::vector<std::string> names;
+  for (const ParameterGroup& group : groups_)
+    for (const std::size_t i : group.members)
+      names.push_back(parameters_[i].name);
+  return names;
+}
+
 std::vector<at::Tensor> ParameterGroups::in_parameter_order(const std::vector<at::Tensor>& values) const {
   std::vector<at::Tensor> ordered(values.size());
   std::size_t next = 0;

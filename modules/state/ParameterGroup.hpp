@@ -43,6 +43,8 @@ class ParameterGroups {
   const NamedTensors& parameters() const { return parameters_; }
   /// The parameters in the order of groups.
   std::vector<at::Tensor> tensors() const;
+  /// Their names.
+  std::vector<std::string> names() const;
   /// Those of `values`, one for each of tensors(), in the order of parameters().
   std::vector<at::Tensor> in_parameter_order(const std::vector<at::Tensor>& values) const;
 

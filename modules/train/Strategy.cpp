@@ -11,10 +11,11 @@ namespace multicard {
 
 namespace {
 
-GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
+GradientReducer::Options reduction_options(const ParallelOptions& parallel, SkipsSteps skips) {
   GradientReducer::Options options;
   options.setting = parallel;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
+  options.compression = {parallel.powersgd_rank, parallel.powersgd_start_step, skips == SkipsSteps::yes};
   return options;
 }
 
@@ -45,9 +46,9 @@ std::int64_t Strategy::largest_shard(std::int64_t global_rows) const {
   return (global_rows + num_ranks - 1) / num_ranks;
 }
 
-void Strategy::begin_step(std::int64_t step) {
+void Strategy::begin_step(std::int64_t step, const LossScaler* scaler) {
   parts_.model.begin_step(step, parts_.collectives.rank());
-  reducer_.zero();
+  reducer_.begin_step(step, scaler != nullptr ? scaler->factor() : at::Tensor{});
 }
 
 void Strategy::backward(const at::Tensor& loss, bool is_last) {
@@ -57,7 +58,10 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
 
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
   if (!optimizer_) return;
-  if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
+  if (scaler != nullptr) {
+    found_inf_ = scaler->unscale(gradients());
+    reducer_.settle(found_inf_);
+  }
   // All ranks that update compute it from equal sums, with equal results. The status is summed, so that rank 0 alone
   // puts it there.
   const at::Tensor norm = total_norm(optimizer_->gradient_norms());
@@ -75,6 +79,16 @@ NamedTensors Strategy::optimizer_state() const {
   return optimizer_ ? optimizer_->state() : NamedTensors{};
 }
 
+NamedTensors Strategy::compression_state() const {
+  const std::vector<std::string> names = groups_.names();
+  NamedTensors state;
+  for (const CompressionState& kept : reducer_.compression_state()) {
+    state.push_back({"error." + names[kept.parameter], kept.error});
+    state.push_back({"q." + names[kept.parameter], kept.q});
+  }
+  return state;
+}
+
 void Strategy::broadcast_parameters() {
   const at::NoGradGuard no_grad;
   broadcast_tensors(tensors_of(parts_.model.parameters()), parts_.collectives, 0);
@@ -86,8 +100,8 @@ void Strategy::share_buffers() {
 }
 
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
-                                        const StrategyParts& parts) {
-  const GradientReducer::Options reduction = reduction_options(options);
+                                        const StrategyParts& parts, SkipsSteps skips) {
+  const GradientReducer::Options reduction = reduction_options(options, skips);
   switch (options.strategy) {
     case StrategyName::dp:
       return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);

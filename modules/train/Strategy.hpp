@@ -27,7 +27,7 @@ struct StrategyParts {
 /// Data parallelism over the ranks of one set of collectives. It owns the gradients and the optimizer. One step:
 ///
 ///     Batch batch = strategy.next(clock);
-///     strategy.begin_step(step);
+///     strategy.begin_step(step, scaler);
 ///     strategy.backward(loss, is_last);           // each micro-batch
 ///     strategy.finish_gradients();
 ///     strategy.prepare_update(scaler, status);    // from here on a step can still be left out
@@ -52,8 +52,8 @@ class Strategy {
   /// The most rows that any rank trains on of a global batch.
   std::int64_t largest_shard(std::int64_t global_rows) const;
 
-  /// Prepares the model for `step` and clears the gradients before its first micro-batch.
-  void begin_step(std::int64_t step);
+  /// Prepares the model for `step` and clears the gradients before its first micro-batch. \param scaler of its loss
+  void begin_step(std::int64_t step, const LossScaler* scaler = nullptr);
   /// Backward of one micro-batch from its (scaled) loss. The reduction of a bucket may start as soon as the last
   /// micro-batch has filled it.
   void backward(const at::Tensor& loss, bool is_last);
@@ -83,6 +83,10 @@ class Strategy {
   bool updates() const { return optimizer_ != nullptr; }
   /// The optimizer's tensors themselves (Optimizer::state); nothing on ranks that do not update.
   NamedTensors optimizer_state() const;
+  /// Collective. Before compression_state() is saved (GradientReducer::spread_error).
+  void spread_error() { reducer_.spread_error(); }
+  /// What compressed gradients carry from step to step, the tensors themselves: error.NAME, q.NAME.
+  NamedTensors compression_state() const;
   std::size_t num_buckets() const { return reducer_.num_buckets(); }
 
  protected:
@@ -104,10 +108,13 @@ class Strategy {
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
 };
 
+/// Whether updates may be left out, because losses are scaled.
+enum class SkipsSteps { no, yes };
+
 /// Allocates gradients and optimizer state; those of CPU ranks are shared memory, which the ranks of a node allocate
 /// together. A rank that has too little memory throws, and the others can be told of it: Strategy::synchronise(), which
 /// exchanges values, follows.
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
-                                        const StrategyParts& parts);
+                                        const StrategyParts& parts, SkipsSteps skips = SkipsSteps::no);
 
 }  // namespace multicard

@@ -43,7 +43,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
 
 void Trainer::work_on(const Batch& batch) {
   parts_.clock.enter(Phase::other);
-  parts_.strategy.begin_step(step_);
+  parts_.strategy.begin_step(step_, parts_.scaler);
   status_ = StepStatus(batch.inputs.device(), sums_.num_metrics());
   forward_and_backward(batch);
   parts_.recorder.add_step_samples(batch.num_rows);

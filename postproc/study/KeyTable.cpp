@@ -114,6 +114,7 @@ std::string KeyTable::label(const std::string& key, const std::string& value) co
   if (name == "pipeline") return value + " pipeline";
   if (name == "bucket_mb") return value == "auto" ? "auto buckets" : value + " MB buckets";
   if (name == "gradient_dtype") return value == "same" ? "unconverted gradients" : value + " gradients";
+  if (name == "powersgd_rank") return value == "0" ? "uncompressed gradients" : "PowerSGD of rank " + value;
   if (value == "true") return label(key);
   if (value == "false") return "no " + label(key);
   if (is_one_of(name,

@@ -16,11 +16,12 @@ namespace multicard::post {
 namespace {
 
 /// Baseline values by setting: what one gets without asking for anything better.
-constexpr std::array<std::pair<const char*, const char*>, 10> kBaselines{{{"strategy", "dp"},
+constexpr std::array<std::pair<const char*, const char*>, 11> kBaselines{{{"strategy", "dp"},
                                                                           {"precision", "fp32"},
                                                                           {"layout", "nchw"},
                                                                           {"pipeline", "host"},
                                                                           {"gradient_dtype", "same"},
+                                                                          {"powersgd_rank", "0"},
                                                                           {"bucket_mb", "auto"},
                                                                           {"case", "plain"},
                                                                           {"case", "baseline"},

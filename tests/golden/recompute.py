@@ -15,7 +15,7 @@ from run_findings import expected_findings
 PHASES = ("data_wait", "transfer", "forward", "backward", "reduce_wait", "update", "other")
 MOST_VALUES = 8  # of an option whose effect is shown
 BASELINES = {"strategy": "dp", "precision": "fp32", "layout": "nchw", "pipeline": "host", "gradient_dtype": "same",
-             "bucket_mb": "auto"}
+             "bucket_mb": "auto", "powersgd_rank": "0"}
 
 
 def mean_of_known(values):

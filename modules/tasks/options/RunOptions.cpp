@@ -65,10 +65,28 @@ void check_measured(Section& root, const RunOptions& options) {
   if (options.parallel.measures_dtype) refuse("gradient_dtype", "same");
 }
 
+/// Each rank needs the sums of all factors, and float32 or float64 to add up small errors.
+void check_powersgd(Section& root, const RunOptions& options) {
+  if (options.parallel.powersgd_rank == 0) return;
+  if (options.parallel.measures())
+    root.section("parallel")
+        .reject("powersgd_rank", "the factors of a bucket are sent together, in one type",
+                "bucket_mb or gradient_dtype is measured", "Set both to fixed values.");
+  if (options.parallel.strategy == StrategyName::dp)
+    root.section("parallel")
+        .reject("powersgd_rank", "gradients are compressed where all ranks receive their sum",
+                "parallel.strategy is dp, which sums to rank 0", "Set parallel.strategy=ddp-ds or ddp.");
+  if (options.is_language() && options.model.trainable_dtype == WeightDtype::bf16)
+    root.section("parallel")
+        .reject("powersgd_rank", "is for float32 and float64 gradients",
+                "model.trainable_dtype is bf16, and so are they", "Set it to 0, or model.trainable_dtype=fp32.");
+}
+
 /// Values that are right by themselves and wrong together.
 void check_together(Section& root, const RunOptions& options) {
   check_trained_in_bf16(root, options);
   check_measured(root, options);
+  check_powersgd(root, options);
   if (options.precision == Precision::fp64 &&
       (options.parallel.gradient_dtype != CommDtype::same || options.parallel.measures_dtype))
     root.section("parallel")

@@ -98,7 +98,8 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   with_agreed_memory([&] {
-    strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
+    strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives},
+                             options.precision == Precision::fp16 ? SkipsSteps::yes : SkipsSteps::no);
   });
   strategy->synchronise();
   with_agreed_memory([&] {
@@ -145,6 +146,8 @@ CheckpointParts TrainingSetup::parts() const {
   CheckpointParts parts{task->model_part()};
   if (strategy->updates()) parts.push_back({kOptimizerFile, strategy->optimizer_state()});
   if (average) parts.push_back({kAverageFile, average->state()});
+  if (NamedTensors compression = strategy->compression_state(); !compression.empty())
+    parts.push_back({kCompressionFile, std::move(compression)});
   return parts;
 }
 

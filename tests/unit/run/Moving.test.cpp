@@ -50,6 +50,20 @@ TEST(Moving, MomentsOf8BitsMoveAsThroughFilesBitForBit) {
   }
 }
 
+TEST(Moving, ErrorsOfCompressedGradientsMove) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.parallel.powersgd_rank = 2;
+  const Outcome moved = move_through(options, kStages), stayed = move_through(options, {{1, 20}});
+  options.run.output = scratch / "files";
+  const Outcome resumed = resume_through(options, kStages);
+
+  if (!world().is_root()) return;
+  expect_equal_bits(moved, resumed);
+  expect_near(moved, stayed, 1e-6);
+}
+
 TEST(Moving, ARankThatStaysKeepsItsModelAndCommunicatorsTheirCollectives) {
   const ScratchFolder scratch;
   write_oracle_shards(scratch);

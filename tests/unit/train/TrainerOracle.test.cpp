@@ -102,6 +102,24 @@ TEST(TrainerOracle, BucketsOverlapAndMicroBatchesChangeNothing) {
   expect_equal_state(accumulated.network(), whole.network(), 1e-10);
 }
 
+TEST(TrainerOracle, CompressedGradientsAreThoseOfOneRankWithClippingAndMicroBatches) {
+  ParallelOptions compressed = parallel("ddp-ds"), replicated = parallel("ddp", 0.01);
+  compressed.powersgd_rank = replicated.powersgd_rank = 2;
+  const test::OracleExtras clipped{.clip_norm = 0.5, .ema_decay = {}};
+  const auto train = [&](const Communicator& ranks, const ParallelOptions& options, std::optional<std::int64_t> rows) {
+    return std::make_unique<OracleTraining>(ranks, kDouble, NormMode::frozen, options, rows, 10, nullptr, 1, clipped);
+  };
+  const auto alone = train(Communicator::null(), compressed, {}), whole = train(Communicator::null(), {}, {});
+  EXPECT_GT(std::abs(alone->losses()[9] - whole->losses()[9]), 1e-4 * whole->losses()[9]) << "something is left out";
+
+  for (const auto& together :
+       {train(world(), compressed, {}), train(world(), compressed, 1), train(world(), replicated, {})})
+    for (std::size_t step = 0; step < 10; ++step) {
+      EXPECT_NEAR(together->losses()[step], alone->losses()[step], 1e-8 * alone->losses()[step]) << step;
+      EXPECT_NEAR(together->norms()[step], alone->norms()[step], 1e-6 * alone->norms()[step]) << step;
+    }
+}
+
 TEST(TrainerOracle, AllStrategiesAreOneRankWhereStatisticsAreSynchronised) {
   constexpr std::int64_t kSteps = 20;
   OracleTraining alone(Communicator::null(), kDouble, NormMode::synchronised, {}, {}, kSteps);

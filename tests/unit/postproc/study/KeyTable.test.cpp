@@ -21,6 +21,8 @@ TEST(KeyTable, CallsSettingsAsTheFileDoes) {
 
 TEST(KeyTable, KnowsAttributesByTheirKeys) {
   EXPECT_EQ(known().label("bucket_mb"), "bucket size");
+  EXPECT_EQ(known().label("parallel.powersgd_rank", "0"), "uncompressed gradients");
+  EXPECT_EQ(known().label("parallel.powersgd_rank", "2"), "PowerSGD of rank 2");
   EXPECT_TRUE(known().changes_work("method"));
   EXPECT_TRUE(known().changes_work("model"));
   EXPECT_TRUE(known().changes_learning("learning_rate"));
