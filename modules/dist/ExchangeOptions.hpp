@@ -9,20 +9,24 @@
 namespace multicard {
 
 /// parallel.backend
-enum class Backend { automatic, mpi, nccl };
+enum class Backend { automatic, mpi, nccl, none };
 inline constexpr Word<Backend> kBackendWords[] = {
-    {"auto", Backend::automatic}, {"mpi", Backend::mpi}, {"nccl", Backend::nccl}};
+    {"auto", Backend::automatic}, {"mpi", Backend::mpi}, {"nccl", Backend::nccl}, {"none", Backend::none}};
 
 /// parallel.gradient_dtype: the communication dtype of an all-reduce.
 enum class CommDtype { same, bf16, fp16 };
 inline constexpr Word<CommDtype> kCommDtypeWords[] = {
     {"same", CommDtype::same}, {"bf16", CommDtype::bf16}, {"fp16", CommDtype::fp16}};
 
+/// parallel.hierarchy: whether the ranks of a node add up what they have before nodes exchange their sums.
+enum class Hierarchy { nodes, flat };
+
 struct ExchangeOptions {
   Backend backend = Backend::automatic;
   std::optional<double> bucket_mb;             ///< size of a gradient bucket in MB (1e6 bytes); none: a fixed rule
   bool overlap = true;                         ///< reduce gradients while backward runs
   CommDtype gradient_dtype = CommDtype::same;  ///< communication dtype of gradients
+  Hierarchy hierarchy = Hierarchy::nodes;      ///< of MPI; NCCL knows the machine itself
 };
 
 /// \param parallel the section parallel
