@@ -119,9 +119,10 @@ void add_simulation_figure(std::vector<SimulatedChange> changes, const std::stri
             change.over_equal - 1};
   }
   map.column_name = "GPUs";
-  map.subtitle = "Simulated: change of the time until both are done, in %; an hour of work each by the " + work +
-                 "; empty: the equal split "
-                 "cannot run";
+  map.subtitle = fmt::format(
+      "Simulated: change of the time until both are done, in %; an hour of work each {}; empty: the equal split cannot "
+      "run",
+      text_of_work(work));
   figures.push_back(figure_of(numbered("claim-simulation", number), Section::study,
                               {"The best plan against the equal split"}, map, {}));
 }

@@ -229,6 +229,10 @@ std::vector<SimulatedChange> simulated_changes(const ClaimFile& file) {
   return out;
 }
 
+std::string text_of_work(const std::string& work) {
+  return work == "equal split" ? "at its rate in the equal split" : "at its " + work;
+}
+
 std::vector<std::string> works_of(const std::vector<SimulatedChange>& changes) {
   std::vector<std::string> out;
   for (const SimulatedChange& change : changes)

@@ -76,6 +76,8 @@ std::vector<SimulatedChange> simulated_changes(const ClaimFile& file);
 /// Of those with this work.
 Quartiles quartiles_of(const std::vector<SimulatedChange>& changes, const std::string& work,
                        double SimulatedChange::*ratio);
+/// "at its best rate", "at its rate in the equal split"
+std::string text_of_work(const std::string& work);
 /// The kinds of work, in the order of the cells.
 std::vector<std::string> works_of(const std::vector<SimulatedChange>& changes);
 std::vector<MemoryUse> memory_uses(const ClaimFile& file);
