@@ -166,7 +166,7 @@ def exchange(claim, place, task, variant, seed):
     counted = (long["payload"] - short["payload"]) * factor_of(place, variant["settings"]) / samples
     return {"counted_bytes": counted, "link_bytes": (long["link"] - short["link"]) / samples,
             "step_s": long["step_s"] / times, "null_s": silent["step_s"] / times,
-            "inside_s": (long["inside_s"] - short["inside_s"]) / more / times, "loss": long["loss"]}
+            "inside_s": long["inside_s"] / (2 * more) / times, "loss": long["loss"]}
 
 
 def factor_of(place, settings):

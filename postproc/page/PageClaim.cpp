@@ -146,6 +146,7 @@ std::string markdown_of(const ClaimFile& file) {
   for_each_table(file, [&](const std::string& id, const std::string& caption, const auto& columns, const auto& rows) {
     if (rows.empty() || id == "simulated") return;  // 63 rows, which a sentence sums up
     std::vector<std::vector<std::string>> texts;
+    texts.reserve(rows.size());
     for (const auto& row : rows)
       texts.push_back(texts_in(kPage, columns, row));
     out += "\n" + caption + "\n\n" + markdown_table(labels_in(kPage, columns), texts);

@@ -62,6 +62,7 @@ Estimate estimate_of(const std::vector<double>& values) {
   if (std::ranges::any_of(values, [](double one) { return !(one > 0); }))
     return estimate_of_mean(values, Basis::repeats, 2);
   std::vector<Estimate> repeats;
+  repeats.reserve(values.size());
   for (const double one : values)
     repeats.push_back({one, {}, Basis::none, 1});
   return estimate_of_repeats(repeats);
@@ -188,7 +189,7 @@ const char* text_of(Verdict verdict) {
 
 std::string change_text(const Estimate& ratio) {
   if (!ratio.known()) return "–";
-  const std::string change = signed_percent(ratio.value) + " %";
+  std::string change = signed_percent(ratio.value) + " %";
   if (!ratio.interval) return change;
   if (is_too_wide(ratio)) return change + " [too wide to tell]";
   return fmt::format("{} [{}, {}]", change, signed_percent(ratio.interval->low), signed_percent(ratio.interval->high));
