@@ -82,9 +82,9 @@ std::string conditions_html(const ClaimFile& file) {
   for (const auto& [what, why] : file.left_out)
     rows.emplace_back("left out: " + what, why);
   return paragraph(
-             "A cell reaches the claimed value where its whole 95 % interval does, misses it where none of the "
-             "interval does, and is open otherwise. Grid, seeds and these rules are in "
-             "inputs/study/claim/claim.yaml and were fixed before the first run.") +
+             "A claimed value is reached where the whole 95 % interval reaches it, not reached where none of it does, "
+             "else open. "
+             "Grid, seeds and rules were fixed in inputs/study/claim/claim.yaml before the first run.") +
          name_value_table(rows);
 }
 
@@ -105,24 +105,25 @@ std::vector<PagePart> parts_of(const ClaimFile& file, const std::vector<Figure>&
   std::vector<PagePart> parts{
       {"answer", "The answer", answer_html(file, figures)},
       {"iteration", "Iteration time",
-       section("Both tasks train for a fixed number of steps at equal global batches. The iteration time is the time "
-               "until both are done over that number. Naive: equal split, float32, one all-reduce after backward. "
-               "Tuned: equal split, bf16, overlap, the fastest buckets. Sharing uses the tuned exchange.",
+       section("Both tasks train for fixed numbers of steps at equal global batches; the iteration time is the time "
+               "until both "
+               "are done over that number. Naive: equal split, float32, one all-reduce after backward. Tuned: equal "
+               "split, bf16, "
+               "overlap, the fastest buckets. Sharing exchanges as tuned does.",
                figures_named(figures, "claim-iteration"), tables_html(file, "iteration"))},
       {"simulation", "Iteration time, simulated",
-       section("From step times that others published for up to 64 GPUs. Each task has work for an hour: at its best "
-               "rate, or "
-               "at its rate in the equal split, where both then end together and little is left to gain.",
+       section("From step times that others published for up to 64 GPUs. An hour of work at a task's rate in the equal "
+               "split leaves "
+               "little to gain: there both end together.",
                figures_named(figures, "claim-simulation"), tables_html(file, "simulated"))},
       {"memory", "Memory utilisation",
-       section("Bytes that the program's allocator has given out. High utilisation alone is worth nothing: the rate "
-               "next to it says what it brought.",
-               {}, tables_html(file, "memory"))},
+       section("Bytes that the program's allocator has given out; the rate says what they brought.", {},
+               tables_html(file, "memory"))},
       {"communication", "Communication",
-       section(
-           "Bytes are counted by the program and compared with the interface's counter. Exposed is what a step takes "
-           "longer than one whose gradients are not exchanged; inside is what all-reduces take, overlapped or not.",
-           figures_named(figures, "claim-communication"), tables_html(file, "communication"))},
+       section("Bytes are counted by the program and checked against the interface. Exposed: what a step takes longer "
+               "than without "
+               "the exchange of gradients. Inside: what all-reduces take, overlapped or not.",
+               figures_named(figures, "claim-communication"), tables_html(file, "communication"))},
       {"conditions", "Conditions", conditions_html(file)}};
   std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
   return parts;

@@ -41,27 +41,26 @@ Finding simulation_finding(const ClaimFile& file, const std::vector<SimulatedCha
                   sequential = quartiles_of(changes, work, &SimulatedChange::over_sequential);
   if (equal.num_values == 0) return {};
   const auto text = [](const Quartiles& one) {
-    return fmt::format("median {}, quartiles {} and {}", claimed_text(one.median - 1), claimed_text(one.low - 1),
+    return fmt::format("{} (quartiles {}, {})", claimed_text(one.median - 1), claimed_text(one.low - 1),
                        claimed_text(one.high - 1));
   };
   const auto reached = std::ranges::count_if(changes, [&](const SimulatedChange& change) {
     return change.work == work && change.over_equal <= 1 + file.rules.iteration_time;
   });
-  return {
-      fmt::format("Simulated on published step times, an hour of work each {}: the best plan changes the "
-                  "time of both by {} against the equal split ({} of {} cells reach {}), and by {} against one task "
-                  "after another",
-                  text_of_work(work), text(equal), reached, equal.num_values, claimed_text(file.rules.iteration_time),
-                  text(sequential)),
-      {{"equal_median", equal.median - 1},
-       {"equal_low", equal.low - 1},
-       {"equal_high", equal.high - 1},
-       {"sequential_median", sequential.median - 1},
-       {"sequential_low", sequential.low - 1},
-       {"sequential_high", sequential.high - 1},
-       {"reached", reached},
-       {"cells", equal.num_values}},
-      "simulation." + work};
+  return {fmt::format("Simulated, an hour of work each {}: the best plan changes the time of both by {} against the "
+                      "equal split, where {} "
+                      "of {} cells reach {}, and by {} against one task after another",
+                      text_of_work(work), text(equal), reached, equal.num_values,
+                      claimed_text(file.rules.iteration_time), text(sequential)),
+          {{"equal_median", equal.median - 1},
+           {"equal_low", equal.low - 1},
+           {"equal_high", equal.high - 1},
+           {"sequential_median", sequential.median - 1},
+           {"sequential_low", sequential.low - 1},
+           {"sequential_high", sequential.high - 1},
+           {"reached", reached},
+           {"cells", equal.num_values}},
+          "simulation." + work};
 }
 
 Finding memory_finding(const ClaimFile& file) {
