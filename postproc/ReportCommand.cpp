@@ -11,15 +11,19 @@
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "postproc/PublishedTexts.hpp"
+#include "postproc/figures/ClaimFigures.hpp"
 #include "postproc/figures/PlanFigures.hpp"
 #include "postproc/page/ComparisonReport.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
+#include "postproc/page/PageClaim.hpp"
 #include "postproc/page/PagePlan.hpp"
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
+#include "postproc/reduce/ReadClaim.hpp"
 #include "postproc/reduce/ReadPlan.hpp"
 #include "postproc/reduce/ReadRuns.hpp"
+#include "postproc/study/ClaimAnswer.hpp"
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/PlanAnswer.hpp"
 
@@ -47,6 +51,20 @@ void run_plan(const ReportArguments& options) {
   const std::string report =
       write_plan_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
   print(fmt::format("{}\nreport  {}\n", plan_finding(file).text, report));
+}
+
+/// The cells of a study of a claim, as scripts/study_claim.sh wrote them.
+void run_claim(const ReportArguments& options) {
+  if (options.files.size() > 1 || !options.csv.empty() || !options.heat.empty() || !options.counts.empty())
+    throw UsageError("--csv, --heat, --counts and further files are for results files",
+                     options.files.front() + " is a study of a claim", "Give it alone, with -o, --json or --pdf.");
+  ClaimFile file = read_claim_file(options.files.front());
+  if (options.json) return print(claim_summary_json(file, figures_of(file)));
+  const std::string folder = options.folder.empty() ? default_folder(file.path) : options.folder;
+  file.path = filter_of(options.is_full).filtered(file.path);
+  const std::string report =
+      write_claim_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
+  print(fmt::format("{}\nreport  {}\n", claim_headline(file).sentence(), report));
 }
 
 /// Which files are A and which are B.
@@ -87,7 +105,8 @@ void describe(CLI::App& app, ReportArguments& options) {
       "multicard-post help COMMAND describes a command.");
   auto* files = app.add_option("RESULTS.h5", options.files,
                                "Results files, or folders that hold a results.h5; runs of one configuration are "
-                               "grouped. Or one file with what multicard plan --json, or a replay, printed");
+                               "grouped. Or one file with what multicard plan --json, or a replay, printed, "
+                               "or with what scripts/study_claim.sh measured");
   app.add_option(
          "-o", options.folder,
          "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")
@@ -125,6 +144,7 @@ void describe(CLI::App& app, ReportArguments& options) {
 
 void run(const ReportArguments& given, const std::vector<SettingKey>& keys) {
   if (given.compare) return compare(given, keys);
+  if (std::ranges::any_of(given.files, is_claim_file)) return run_claim(given);
   if (std::ranges::any_of(given.files, is_plan_file)) return run_plan(given);
   ReportArguments options = given;
   options.files = results_paths(given.files);

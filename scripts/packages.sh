@@ -15,8 +15,8 @@ debian_test_packages() {  # DISTRIBUTION
   if [ "$1" = ubuntu ]; then browser=""; fi  # its package installs a snap, which containers cannot
   # shellcheck disable=SC2086  # names
   echo $browser clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
-    iperf3 util-linux coinor-libcbc-dev python3-h5py python3-jsonschema nodejs lua5.3 lua-filesystem lua-json \
-    lua-posix lua-term tcl8.6 tcl groff zsh fish
+    iperf3 util-linux coinor-libcbc-dev python3-h5py python3-jsonschema python3-yaml nodejs lua5.3 lua-filesystem \
+    lua-json lua-posix lua-term tcl8.6 tcl groff zsh fish
 }
 # Unpacked into the cache, not installed: the first two exclude each other, and would change everyone's shells; the
 # third, of which tests use promtool, would start a server.

@@ -1,6 +1,8 @@
 #include "device/HostTensors.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -15,7 +17,25 @@ namespace {
 std::atomic<bool> is_counting = false;
 std::atomic<std::int64_t> allocated = 0, peak = 0;
 
+/// Σ bytes × the second at which they came (negative where they went). At the time t the integral of what was allocated
+/// is t × allocated − this: an allocation costs one addition, and needs to know of no other.
+std::atomic<double> moments = 0;
+
+/// What the mean over time begins with: a second, and the integral until then.
+std::atomic<double> begin_s = 0, begin_integral = 0;
+
+double now_s() {
+  static const auto start = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double integral_until(double second) {
+  return second * static_cast<double>(allocated.load(std::memory_order_relaxed)) -
+         moments.load(std::memory_order_relaxed);
+}
+
 void add(std::int64_t bytes) {
+  moments.fetch_add(static_cast<double>(bytes) * now_s(), std::memory_order_relaxed);
   const std::int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   // A failed exchange loads the present peak into `most`, and the loop ends once that is at least as large. No order
   // with other memory is needed: the counters are read where no step is running.
@@ -74,11 +94,17 @@ void count_host_tensors() {
 }
 
 HostTensorMemory host_tensor_memory() {
-  return {allocated.load(std::memory_order_relaxed), peak.load(std::memory_order_relaxed)};
+  const std::int64_t bytes = allocated.load(std::memory_order_relaxed);
+  const double now = now_s(), elapsed = now - begin_s;
+  const double mean = elapsed > 0 ? (integral_until(now) - begin_integral) / elapsed : static_cast<double>(bytes);
+  return {bytes, peak.load(std::memory_order_relaxed), std::llround(mean)};
 }
 
 void reset_peak_host_tensors() {
   peak = allocated.load(std::memory_order_relaxed);
+  const double now = now_s();
+  begin_s = now;
+  begin_integral = integral_until(now);
 }
 
 void add_host_tensor_bytes(std::int64_t bytes) {

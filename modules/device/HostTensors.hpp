@@ -5,15 +5,17 @@
 
 namespace multicard {
 
-/// Bytes of tensors in host memory, since counting began; all 0 before. The peak is that since the last reset.
+/// Bytes of tensors in host memory, since counting began; all 0 before. The peak, and the mean over time, are those
+/// since the last reset.
 struct HostTensorMemory {
-  std::int64_t allocated = 0, peak = 0;
+  std::int64_t allocated = 0, peak = 0, mean = 0;
 };
 
 /// Counts from now on what LibTorch allocates on the CPU, whichever thread asks. Call once, before other threads run.
 void count_host_tensors();
 
 HostTensorMemory host_tensor_memory();
+/// Of the peak and of the mean.
 void reset_peak_host_tensors();
 
 /// Adds what tensors hold that LibTorch did not allocate (memory shared by ranks); negative where it is given back.

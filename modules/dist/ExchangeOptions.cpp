@@ -38,6 +38,7 @@ ExchangeOptions read_exchange_options(Section& parallel) {
   options.powersgd_rank = parallel.get_in_range("powersgd_rank", options.powersgd_rank, std::int64_t{0}, kMaxRank);
   options.powersgd_start_step =
       parallel.get_in_range("powersgd_start_step", options.powersgd_start_step, std::int64_t{0}, kMaxStep);
+  if (!parallel.get("hierarchy", true)) options.hierarchy = Hierarchy::flat;
   return options;
 }
 
@@ -45,7 +46,9 @@ DeckKeys exchange_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"parallel.backend", any, speed, "backend", "who sums gradients; `auto` takes nccl on GPUs, mpi on CPUs"},
+      {"parallel.backend", any, speed, "backend",
+       "who sums gradients; `auto` takes nccl on GPUs, mpi on CPUs; `none`, to measure what the exchange costs, leaves "
+       "it out: what is learnt then means nothing"},
       {"parallel.bucket_mb", any, speed, "bucket size",
        "most bytes of a gradient bucket in MB (10⁶ bytes); `auto` follows a fixed rule, `measured` tries sizes in the "
        "first steps"},
@@ -57,6 +60,9 @@ DeckKeys exchange_keys() {
        "send gradients as low-rank factors with error feedback (PowerSGD): their rank; 0 sends all"},
       {"parallel.powersgd_start_step", any, learning, "PowerSGD start step",
        "the first step whose gradients PowerSGD compresses"},
+      {"parallel.hierarchy", any, speed, "hierarchy",
+       "over MPI: the ranks of a node add up first, and nodes exchange their sums; `false`: all ranks exchange with "
+       "all"},
   };
 }
 

@@ -98,10 +98,11 @@ class TensorCollectives {
 };
 
 /// Collective over `communicator`. The collectives for tensors on `device`: without MPI or, when automatic, with one
-/// rank, null ones; else mpi for the CPU and nccl for CUDA. Throws UsageError when backend and device do not fit, and
+/// rank, null ones; else mpi for the CPU and nccl for CUDA. With Backend::none those of Backend::automatic, which
+/// exchange no gradients (dist/SilentCollectives.hpp). Throws UsageError when backend and device do not fit, and
 /// EnvironmentError when NCCL is not compiled in (CMake option MULTICARD_CUDA).
 std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Communicator& communicator,
-                                                    at::Device device);
+                                                    at::Device device, Hierarchy hierarchy = Hierarchy::nodes);
 
 /// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
 /// the device of the collectives are sent as one.

@@ -132,7 +132,9 @@ std::string choose_micro_batch(TrainingSetup& setup) {
 
 void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, RankRecord& record) {
   record.memory["host_peak_bytes"] = peak_resident_bytes();
-  record.memory["host_tensor_peak_bytes"] = host_tensor_memory().peak;
+  const HostTensorMemory tensors = host_tensor_memory();
+  record.memory["host_tensor_peak_bytes"] = tensors.peak;
+  record.memory["host_tensor_mean_bytes"] = tensors.mean;
   if (setup.device().gpu) {
     const DeviceMemory memory = device_memory(setup.device().device);
     record.memory["device_peak_bytes"] = memory.peak_allocated;

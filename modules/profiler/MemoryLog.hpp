@@ -1,8 +1,10 @@
 #pragma once
 /// \file What a window says of memory.
 
+#include <cstdint>
 #include <memory>
 
+#include <c10/core/Device.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include "profiler/RangeLog.hpp"
@@ -14,9 +16,19 @@ namespace multicard {
 /// the thread that made it.
 class MemoryLog {
  public:
-  explicit MemoryLog(RangeLog& log);
+  /// What was allocated on the device, looked at whenever something was allocated or given back.
+  struct Looks {
+    std::int64_t num = 0;
+    double bytes = 0;  ///< the sum over the looks of all that was allocated then
+  };
+
+  /// \param device  whose memory is looked at; of a CPU nothing is
+  MemoryLog(RangeLog& log, c10::Device device);
+
+  Looks looks() const;
 
  private:
+  class Reports;
   /// Without LibTorch's warnings, several a window, that releases of older blocks are not reported: none is.
   class QuietAllocator {
    public:
@@ -29,7 +41,7 @@ class MemoryLog {
     int level_;
   };
   QuietAllocator quiet_;
-  std::shared_ptr<c10::DebugInfoBase> reports_;
+  std::shared_ptr<Reports> reports_;
   c10::DebugInfoGuard guard_;
 };
 

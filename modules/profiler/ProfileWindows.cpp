@@ -22,6 +22,15 @@ bool is_profiled(const ProfileOptions& options, std::int64_t step) {
   return step / length < options.repeat && step % length >= options.skip_steps;
 }
 
+constexpr const char* kDeviceMemory = "profile/device_memory";
+
+RankTable table_of(const MemoryLog::Looks& looks) {
+  RankTable table;
+  table.rules = {{"count", Merge::total}, {"allocated_bytes", Merge::total}};
+  table.rows[{"allocations"}] = {{"count", static_cast<double>(looks.num)}, {"allocated_bytes", looks.bytes}};
+  return table;
+}
+
 /// What the program reported, as part of the trace.
 void add_ranges(RangeLog& log, KinetoTrace& recorded) {
   Trace& trace = recorded.trace;
@@ -90,7 +99,7 @@ void ProfileWindows::open(std::int64_t step, const Totals& totals) {
     return fail(error.what());
   }
   if (device_.is_cuda()) observe_event_destroys(&RangeLog::report_event_destroy);
-  if (options_.memory) memory_ = std::make_unique<MemoryLog>(log_);
+  if (options_.memory) memory_ = std::make_unique<MemoryLog>(log_, device_);
   first_step_ = step;
   totals_ = totals;
   files_ = hdf5_totals();
@@ -106,6 +115,7 @@ void ProfileWindows::fail(const std::string& message) {
 void ProfileWindows::close(std::int64_t step, const Totals& totals) {
   if (!session_) return;
   observe_event_destroys(nullptr);
+  if (memory_ && memory_->looks().num > 0) add_part(tables_[kDeviceMemory], table_of(memory_->looks()));
   memory_.reset();
   log_.close();
   try {

@@ -24,6 +24,8 @@ struct RatioRange {
   explicit RatioRange(const std::vector<Dot>& dots) {
     for (const Dot& dot : dots)
       if (dot.value) include(*dot.value);
+    for (const Dot& dot : dots)
+      if (dot.mark) include(*dot.mark);
     const double room = std::max(high / low, 1.02);
     const double least = low / room, most = high * room;
     for (const Dot& dot : dots)
@@ -63,15 +65,21 @@ struct RatioRange {
   }
 };
 
+/// Of a tick; gnuplot reads labels as formats, in which a per cent sign is written twice.
+std::string tick_text(double ratio, Ticks ticks) {
+  if (ticks == Ticks::ratios || ratio == 1) return ticks == Ticks::ratios ? significant(ratio, 3) : "0";
+  return fmt::format("{}{} %%", ratio < 1 ? "−" : "+", significant(std::abs(100 * (ratio - 1)), 3));
+}
+
 /// 1 and, away from it, those whose numbers have room.
-std::vector<double> fitting(const std::vector<double>& ticks, const RatioRange& range, const Area& area) {
+std::vector<double> fitting(const std::vector<double>& ticks, const RatioRange& range, const Area& area, Ticks kind) {
   std::vector<double> kept;
   const auto has_room = [&](double tick) {
     return std::ranges::all_of(kept, [&](double other) {
-      const double room =
-          (text_width(significant(tick, 3), Canvas::kFontSize) + text_width(significant(other, 3), Canvas::kFontSize)) /
-              2 +
-          10;
+      const double room = (text_width(tick_text(tick, kind), Canvas::kFontSize) +
+                           text_width(tick_text(other, kind), Canvas::kFontSize)) /
+                              2 +
+                          10;
       return std::abs(range.share(tick) - range.share(other)) * area.width() >= room;
     });
   };
@@ -114,6 +122,8 @@ void draw_dot(Canvas& canvas, const Dot& dot, const RatioRange& range, const Are
     canvas.intervals({{middle, std::max(dot.interval->low, range.low), std::min(dot.interval->high, range.high),
                        dot.interval->low<range.low, dot.interval->high> range.high}},
                      Along::x, dot.colour);
+  if (dot.mark)
+    canvas.plot(fmt::format("with points pt 12 ps 1.3 lw 2 lc rgb '{}'", kColours[1]), {{*dot.mark, middle}});
   canvas.plot(fmt::format("with points pt 7 ps 0.9 lc rgb '{}'", dot.colour), {{*dot.value, middle}});
   canvas.tip(area.left + range.share(*dot.value) * area.width(), area.top + middle, dot.hover);
 }
@@ -131,11 +141,11 @@ Drawing DotChart::drawing() const {
                   Canvas::kWidth - widest(dots, &Dot::note, kNoteWidth) - 14, top + height};
   canvas.area(area);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, x_name, Align::centre, Ink::faint);
-  std::vector<std::string> ticks;
-  for (const double tick : fitting(range.ticks(), range, area))
-    ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 3), tick));
+  std::vector<std::string> tick_texts;
+  for (const double tick : fitting(range.ticks(), range, area, ticks))
+    tick_texts.push_back(fmt::format("'{}' {:.8g}", tick_text(tick, ticks), tick));
   canvas.command(fmt::format("set logscale x\nset xrange [{:.8g}:{:.8g}]\nset xtics ({})", range.low, range.high,
-                             join(ticks, ", ")));
+                             join(tick_texts, ", ")));
   canvas.command(
       fmt::format("set yrange [{:.2f}:0]\nunset ytics\nset grid xtics lc rgb '#808080' dt 1", area.height()));
   const double one = area.left + range.share(1) * area.width();

@@ -14,12 +14,17 @@ struct Dot {
   std::string label, colour;
   std::optional<double> value;  ///< positive; none is a cross
   std::optional<ErrorBar> interval;
-  std::string note;   ///< text in the right margin
-  std::string hover;  ///< what a pointer on the dot shows
+  std::string note;                 ///< text in the right margin
+  std::string hover;                ///< what a pointer on the dot shows
+  std::optional<double> mark = {};  ///< a hollow diamond: what the value is compared with
 };
+
+/// What the ticks say of a ratio: itself, or the change, −20 % of 0.8.
+enum class Ticks { ratios, changes };
 
 struct DotChart {
   std::string title, subtitle, x_name;
+  Ticks ticks = Ticks::ratios;
   std::vector<Dot> dots;  ///< from top to bottom, one at least with a value
 
   Drawing drawing() const;

@@ -26,6 +26,7 @@ bool is_of_report(const std::filesystem::path& file, const PageFile& page) {
   const std::string path = file.string(), ending = file.extension().string();
   if (ending == ".csv") return content_says(path, first_columns(page.text), ",") || is_blank(path);
   if (ending == ".json") return content_says(path, "{", "\"multicard-" + file.stem().string() + "\"");
+  if (ending == ".md") return content_says(path, kMarkdownStart, "");
   if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
   if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title");
   // The producer in the metadata of PDFs: gnuplot, or the library that draws for it.

@@ -7,6 +7,9 @@
 
 namespace multicard::post {
 
+/// What a Markdown file of a report begins with, so that the next report knows it.
+inline constexpr const char* kMarkdownStart = "<!-- written by multicard-post";
+
 struct PageFile {
   std::string name, text;
 };

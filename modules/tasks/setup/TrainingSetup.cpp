@@ -85,8 +85,9 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   const at::Device own = device().device;
   reset_peaks(own);
   files_before = hdf5_totals();
-  collectives = reused.collectives ? std::move(reused.collectives)
-                                   : make_collectives(options.parallel.backend, communicator, own);
+  collectives = reused.collectives
+                    ? std::move(reused.collectives)
+                    : make_collectives(options.parallel.backend, communicator, own, options.parallel.hierarchy);
   communication_before = collectives->totals();
   received_before = collectives->received();
   if (reused.model && device_of(*reused.model) != own) reused.model.reset();

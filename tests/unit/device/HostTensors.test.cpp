@@ -1,5 +1,6 @@
 #include "device/HostTensors.hpp"
 
+#include <chrono>
 #include <thread>
 
 #include <ATen/ops/empty.h>
@@ -31,6 +32,18 @@ TEST(HostTensors, CountsWhatTensorsHold) {
   add_host_tensor_bytes(100);
   EXPECT_EQ(host_tensor_memory().allocated, 100);
   add_host_tensor_bytes(-100);
+
+  reset_peak_host_tensors();
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const at::Tensor half = at::empty({1'000'000}, at::kByte);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  }
+  const auto middle = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const std::int64_t mean = host_tensor_memory().mean;
+  const std::chrono::duration<double> held = middle - begin, all = std::chrono::steady_clock::now() - begin;
+  EXPECT_NEAR(static_cast<double>(mean), 1e6 * held / all, 2e4);
 
   EXPECT_EQ(older.sum().item<double>(), 1000);
   const at::Tensor product = at::mm(at::ones({64, 64}), at::ones({64, 64}));  // libraries ask for memory, too

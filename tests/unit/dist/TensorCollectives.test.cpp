@@ -50,6 +50,26 @@ TEST(MakeCollectives, PicksTheBackendAndRefusesWhatDoesNotFit) {
   expect_refusal_by_all_ranks(Backend::mpi, at::kCUDA);
 }
 
+TEST(MakeCollectives, WithoutABackendLeaveGradientsAsTheyAreAndSumTheLoss) {
+  const auto silent = make_collectives(Backend::none, world(), at::kCPU);
+  const at::Tensor gradients = at::full({1000}, 1.5 + world().rank()), loss = at::ones({1});
+
+  silent->start_all_reduce(gradients, {CommDtype::bf16, {}})->wait();
+  silent->all_reduce(loss);
+
+  EXPECT_TRUE(gradients.equal(at::full({1000}, 1.5 + world().rank())));
+  EXPECT_EQ(loss.item<float>(), static_cast<float>(world().size()));
+}
+
+TEST(MakeCollectives, FlatOnesSumAsThoseOfNodes) {
+  const auto flat = make_collectives(Backend::mpi, world(), at::kCPU, Hierarchy::flat);
+  const at::Tensor all = values<float>(1048577, world().rank());
+
+  flat->start_all_reduce(all, {})->wait();
+
+  EXPECT_EQ(first_wrong<float>(all, world().size()), -1);
+}
+
 template <class T>
 void expect_rank_order_sums(TensorCollectives& collectives, bool in_shared_memory) {
   for (const std::int64_t numel : kSizes) {
