@@ -25,6 +25,7 @@
 #include "cli/Completion.hpp"
 #include "cli/HelpText.hpp"
 #include "cli/WrongWords.hpp"
+#include "watch/StatusSwitch.hpp"
 
 namespace multicard {
 
@@ -206,7 +207,9 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
       return static_cast<int>(ExitCode::complete);
     }
     check_words(app, words);
-    progress_mode();                           // a wrong MULTICARD_PROGRESS is said before anything starts
+    // Wrong words in variables are said before anything starts.
+    progress_mode();
+    is_status_wanted();
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
     if (command.run_alone && !is_first_process()) return static_cast<int>(ExitCode::complete);

@@ -4,11 +4,12 @@
 
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "watch/StatusSwitch.hpp"
 
 namespace multicard {
 
 void CommandStatus::open(const Communicator& world, const std::string& kind, const StatusFiles& files) {
-  if (!world.is_root()) return;
+  if (!world.is_root() || !is_status_wanted()) return;
   WatchStatus status = status_of_process(kind);
   status.is_ended_by_command = true;
   // The other ranks know nothing of it: what goes wrong here must not end the job.

@@ -178,21 +178,39 @@ std::vector<Recipe> recipes_in(const fs::path& inputs) {
   return recipes;
 }
 
-std::vector<RecipeFile> copies_of(const fs::path& inputs, const std::string& name, const fs::path& to) {
-  std::vector<std::string> names;
+namespace {
+
+/// Whether this deck is a recipe, without a look at the others.
+bool is_recipe(const fs::path& inputs, const std::string& name) {
+  const fs::path path = (inputs / name).concat(".yaml").lexically_normal();
+  if (name.starts_with("tests/") || name_of(inputs, path) != name || name.starts_with("../")) return false;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  try {
+    return kind_of(Deck::parse(text_of_file(path), path.string())).has_value();
+  } catch (const Error&) {
+    return false;  // the list of all says why
+  }
+}
+
+[[noreturn]] void refuse_name(const fs::path& inputs, const std::string& name) {
+  std::vector<std::string> names, same;
   for (const Recipe& recipe : recipes_in(inputs))
     names.push_back(recipe.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    // "tiny" alone may be of images or of a share.
-    std::vector<std::string> same;
-    std::copy_if(names.begin(), names.end(), std::back_inserter(same),
-                 [&](const std::string& other) { return other.ends_with("/" + name); });
-    const std::optional<std::string> near = same.empty() ? nearest(name, names) : same.front();
-    throw UsageError(
-        fmt::format("there is no recipe '{}'", name),
-        same.size() > 1 ? fmt::format("there are {}", join(same, " and ")) : "",
-        near ? fmt::format("Did you mean multicard recipes cp {}?", *near) : "multicard recipes ls lists them.");
-  }
+  // "tiny" alone may be of images or of a share.
+  std::copy_if(names.begin(), names.end(), std::back_inserter(same),
+               [&](const std::string& other) { return other.ends_with("/" + name); });
+  const std::optional<std::string> near = same.empty() ? nearest(name, names) : same.front();
+  throw UsageError(
+      fmt::format("there is no recipe '{}'", name),
+      same.size() > 1 ? fmt::format("there are {}", join(same, " and ")) : "",
+      near ? fmt::format("Did you mean multicard recipes cp {}?", *near) : "multicard recipes ls lists them.");
+}
+
+}  // namespace
+
+std::vector<RecipeFile> copies_of(const fs::path& inputs, const std::string& name, const fs::path& to) {
+  if (!is_recipe(inputs, name)) refuse_name(inputs, name);
   std::error_code ignored;
   const bool is_folder = fs::is_directory(to, ignored) || to.filename().empty();
   const fs::path from = (inputs / name).concat(".yaml"), file = is_folder ? to / from.filename() : to;

@@ -178,7 +178,7 @@ class Watch {
       // Its age changes all the time, and is nothing new.
       const std::string state = fmt::format("{} {} {}", watched.status ? watched.status->updated : 0.0,
                                             static_cast<int>(watched.liveness), watched.remark);
-      if (std::exchange(last_[watched.output], state) != state) print(shown(line_of(watched)) + "\n");
+      if (std::exchange(last_[watched.output], state) != state) print(line_of(watched) + "\n");
       if (!watched.status) continue;
       if (watched.status->run) say_findings(watched, *watched.status->run);
       for (const auto& [name, run] : watched.tasks)

@@ -107,16 +107,19 @@ void describe(CLI::App& app, ReportArguments& options) {
                                "Results files, or folders that hold a results.h5; runs of one configuration are "
                                "grouped. Or one file with what multicard plan --json, or a replay, printed, "
                                "or with what scripts/study_claim.sh measured");
-  app.add_option(
-         "-o", options.folder,
-         "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")
-      ->type_name("DIR");
+  auto* folder = app.add_option("-o", options.folder,
+                                "Output folder (default: that of the first file; if it is not named results.h5, "
+                                "NAME_report inside it)")
+                     ->type_name("DIR");
   auto* csv =
       app.add_flag("--csv{runs}", options.csv,
                    "Print one line per run to standard output, write nothing; --csv=cells: one per configuration "
                    "and number of ranks; --csv=options: the effect of each option")
-          ->check(CLI::IsMember({"runs", "cells", "options"}));
-  app.add_flag("--json", options.json, "Print the summary to standard output, write nothing")->excludes(csv);
+          ->check(CLI::IsMember({"runs", "cells", "options"}))
+          ->excludes(folder);
+  app.add_flag("--json", options.json, "Print the summary to standard output, write nothing")
+      ->excludes(csv)
+      ->excludes(folder);
   auto* compare = app.add_option("--compare", options.others,
                                  "Say what changed between two results, A B, or A... --compare B...; with -o also "
                                  "write comparison.html and comparison.json")

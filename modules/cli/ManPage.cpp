@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/ReplaceFile.hpp"
 #include "base/Text.hpp"
 #include "cli/HelpText.hpp"
 
@@ -137,15 +138,7 @@ void write_page(const std::filesystem::path& path, const std::string& text) {
     throw DataError(fmt::format("{} was not written by multicard", path.string()), "a manual page would be there",
                     "Name another folder.");
   const std::filesystem::path part = path.parent_path() / fmt::format(".{}.part", path.filename().string());
-  std::ofstream file(part);
-  file << text;
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(part, path, failed);
-  if (file && !failed) return;
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  throw DataError(fmt::format("{} cannot be written", path.string()), failed ? failed.message() : "");
+  replace_file(path.string(), part.string(), text);
 }
 
 }  // namespace

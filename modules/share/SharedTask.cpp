@@ -11,6 +11,7 @@
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
 #include "tasks/setup/NormValues.hpp"
+#include "watch/StatusSwitch.hpp"
 #include "watch/StatusWriter.hpp"
 
 namespace multicard {
@@ -38,6 +39,7 @@ std::vector<double> in_parts(std::span<const StepTimes> steps) {
 /// The status of a task, for its root: others follow it when the task moves.
 std::shared_ptr<StatusWriter> status_writer(const RunSettings& run) {
   std::shared_ptr<StatusWriter> writer;
+  if (!is_status_wanted()) return writer;
   const StatusFiles files{run.output, run.prometheus.value_or("")};
   // The other ranks know nothing of it: what goes wrong here must not end the job.
   if (const auto error = error_of([&] { writer = std::make_shared<StatusWriter>(status_of_process("run"), files); }))

@@ -60,7 +60,7 @@ std::vector<PictureLine> picture_of(const OutputView& watched, const PictureForm
 }
 
 std::string line_of(const OutputView& watched) {
-  if (!watched.status) return shown(watched.remark);
+  if (!watched.status) return shown_in_line(watched.remark);
   const WatchStatus& status = *watched.status;
   std::string text = fmt::format("{}  {} {}", watched.output, status.kind, standing(watched).text);
   if (status.sweep) text += fmt::format("  {}/{} variants", status.sweep->done, status.sweep->total);
@@ -75,7 +75,7 @@ std::string line_of(const OutputView& watched) {
       text += fmt::format("  {}: {}, {}, step {}", task.name, task.state, counted(task.ranks, "rank"),
                           run == watched.tasks.end() ? task.step : std::max(run->second.step, task.step));
     }
-  return shown(text);
+  return shown_in_line(text);
 }
 
 }  // namespace multicard

@@ -155,7 +155,7 @@ std::string task_row(const WatchedTask& task, const WatchedRun* run, const Pictu
   const double step_s = run && task.ranks > 0 && std::isfinite(run->step_s) ? run->step_s : task.step_s;
   const double left = run && task.ranks > 0 ? run->left_s : task.left_s;
   std::string row =
-      fmt::format("{} {:<9} {:>5} {:>15}", padded(cut(shown(task.name), kName, lines.form().characters), kName),
+      fmt::format("{} {:<9} {:>5} {:>15}", padded(cut(shown_in_line(task.name), kName, lines.form().characters), kName),
                   task.state, task.ranks, fmt::format("{}/{}", step, total));
   row += fmt::format(" {:>9}", step_s > 0 && task.ranks > 0 ? significant(1 / step_s, 3) : "");
   row += fmt::format(" {:>12}", task.state == "training" && std::isfinite(left) ? human_duration(left) : "");
@@ -174,8 +174,15 @@ std::string task_row(const WatchedTask& task, const WatchedRun* run, const Pictu
 
 }  // namespace
 
+std::string shown_in_line(std::string_view text) {
+  std::string line = shown(text);
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = ' ';
+  return line;
+}
+
 void PictureLines::add(const std::string& text, Tone tone) {
-  lines_.push_back({cut(shown(text), form_.columns, form_.characters), tone});
+  lines_.push_back({cut(shown_in_line(text), form_.columns, form_.characters), tone});
 }
 
 void PictureLines::field(const std::string& label, const std::string& text, Tone tone) {

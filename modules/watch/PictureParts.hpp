@@ -2,6 +2,7 @@
 /// \file The parts of a picture.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "watch/Picture.hpp"
@@ -24,6 +25,9 @@ class PictureLines {
   PictureForm form_;
   std::vector<PictureLine> lines_;
 };
+
+/// As shown(), and without line feeds and tabs: names in a status file may have any.
+std::string shown_in_line(std::string_view text);
 
 /// "[#######---]", of a share done.
 std::string bar(double share, std::size_t columns, Characters characters);

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/ReplaceFile.hpp"
 #include "base/Thread.hpp"
 #include "comm/AbortRemovals.hpp"
 #include "io/AtomicFile.hpp"
-#include "io/Bytes.hpp"
 #include "io/OwnFiles.hpp"
 #include "results/MetricSink.hpp"
 #include "watch/Prometheus.hpp"
@@ -30,15 +31,9 @@ constexpr std::chrono::seconds kAtLatest{10};
 void replace_file(const std::string& path, std::string_view bytes) {
   const std::string temporary = temporary_path(path);
   const int ticket = on_abort_remove(temporary);
-  std::error_code error;
   try {
-    OutputFile file(temporary);
-    file.write(bytes);
-    file.close();
-    fs::rename(temporary, path, error);
-    if (error) throw DataError(fmt::format("{} cannot be written", path), error.message());
+    replace_file(path, temporary, bytes);
   } catch (...) {
-    fs::remove(temporary, error);
     cancel_on_abort(ticket);
     throw;
   }
@@ -55,6 +50,12 @@ StatusWriter::StatusWriter(WatchStatus status, const StatusFiles& files)
 }
 
 StatusWriter::~StatusWriter() {
+  finish();
+  while (const std::optional<std::string> warning = take_warning())
+    log_warning(*warning);
+}
+
+void StatusWriter::finish() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;

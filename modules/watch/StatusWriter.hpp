@@ -32,7 +32,7 @@ class StatusWriter {
   /// \throws EnvironmentError where no thread can be started
   StatusWriter(WatchStatus status, const StatusFiles& files);
   /// Makes the changes that are left, and writes: unless nothing has been written, and either the state is no end or
-  /// nothing is known of any work.
+  /// nothing is known of any work. Logs the warnings that are left, which are those of the last write.
   ~StatusWriter();
   StatusWriter(const StatusWriter&) = delete;
   StatusWriter& operator=(const StatusWriter&) = delete;
@@ -54,6 +54,7 @@ class StatusWriter {
   };
 
   void run();
+  void finish();
   void apply(const std::vector<Change>& changes);
   void write();
   void write_target(Target& target);

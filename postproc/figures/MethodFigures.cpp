@@ -130,6 +130,16 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
   }
 }
 
+/// "1, 2 and 4"
+std::string ranks_text(const Study& study) {
+  std::vector<std::string> fewer;
+  for (const int ranks : study.rank_counts)
+    fewer.push_back(std::to_string(ranks));
+  const std::string most = fewer.back();
+  fewer.pop_back();
+  return fmt::format("{} and {}", join(fewer, ", "), most);
+}
+
 /// Rate against peak memory, a point for each method, on most ranks.
 void add_limits(const Study& study, const std::vector<MethodCell>& all, Objective objective,
                 std::vector<Figure>& figures) {
@@ -150,6 +160,11 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
          {}});
   }
   if (chart.series.size() < 2) return;
+  const std::string others =
+      study.rank_counts.size() == 1
+          ? std::string()
+          : fmt::format(" Only the runs on {}, the most of {}, are shown; the table has the others.",
+                        counted(study.rank_counts.back(), "rank"), ranks_text(study));
   const Finding title{fmt::format("Rate against memory: {}", text_of(objective))};
   chart.subtitle = fmt::format("{}. A method fits where a rank may take the memory of its point",
                                counted(study.rank_counts.back(), "rank"));
@@ -157,7 +172,7 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
   chart.y_name = study.rate_unit();
   chart.horizontal = Horizontal::quantity;
   figures.push_back(figure_of(objective == Objective::preference ? "methods-limits-preference" : "methods-limits",
-                              Section::study, title, chart, "Left and above is better.", kHeading));
+                              Section::study, title, chart, "Left and above is better." + others, kHeading));
 }
 
 }  // namespace

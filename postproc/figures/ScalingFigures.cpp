@@ -148,12 +148,14 @@ Finding speedup_title(const Study& study, const Cell& best, const std::string& o
     return title;
   }
   title.evidence.add({"ratio", growth});
-  const std::string range = range_text(growth, 3);
+  const SpeedText speed = speed_text(growth);
   if (shows_no_difference(growth))
     title.text = after(of, fmt::format("no measurable speedup on {} over {} ({})", ranks, base, times_text(growth)));
-  else
-    title.text = after(of, fmt::format("{} times as fast on {} as on {} ({})", alike(growth.value, growth.value, 3),
-                                       ranks, base, range));
+  else {
+    if (speed.is_slower) title.evidence.add({"time_ratio", speed.shown});
+    title.text = after(of, fmt::format("{}{} on {} as on {} ({})", speed.is_slower ? "takes " : "", speed.times, ranks,
+                                       base, speed.range));
+  }
   return title;
 }
 

@@ -147,8 +147,8 @@ Columns<ComparedItem> compared_item_columns() {
              return difference_cell({row.difference(), std::nullopt, Basis::none, 1}, 1000);
            },
            "B − A, ms"},
-          {"a_count", kJson | kPage | kTerminal, &Row::count_a, "A, number", Format::three_digits},
-          {"b_count", kJson | kPage | kTerminal, &Row::count_b, "B, number", Format::three_digits}};
+          {"a_count", kJson | kPage | kTerminal, &Row::count_a, "A, count", Format::three_digits},
+          {"b_count", kJson | kPage | kTerminal, &Row::count_b, "B, count", Format::three_digits}};
 }
 
 Columns<ComparedSetting> compared_setting_columns() {

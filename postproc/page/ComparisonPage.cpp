@@ -70,7 +70,7 @@ std::string answer_html(const Comparison& comparison) {
   std::vector<std::string> sentences;
   for (std::size_t i = 1; i < comparison.findings.size(); ++i)
     sentences.push_back(comparison.findings[i].sentence());
-  return list(sentences);
+  return sentences.empty() ? std::string() : list(sentences);
 }
 
 std::string items_html(const ComparedItems& items) {
@@ -129,6 +129,7 @@ std::vector<PagePart> parts_of(const Comparison& comparison) {
     parts.push_back({"environment", "Program and machine",
                      table(html_table("compared-environment", "What differs of program, versions, machine, variables.",
                                       compared_environment_columns(), comparison.environment))});
+  std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
   return parts;
 }
 

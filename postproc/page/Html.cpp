@@ -1,10 +1,12 @@
 #include "postproc/page/Html.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/Text.hpp"
 #include "base/XmlText.hpp"
 
 namespace multicard::post {
@@ -31,6 +33,22 @@ std::string html_of(const HtmlCell& cell) {
   return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", cell.sort_value, escaped(cell.text));
 }
 
+/// A header that may break within long names: after underscores, and before capitals as in cudaStreamSynchronize.
+std::string breakable(const std::string& text) {
+  constexpr std::size_t kLongName = 12;
+  std::string out;
+  for (const std::string& word : split(text, ' ')) {
+    if (!out.empty()) out += ' ';
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const bool starts_part = i > 0 && (word[i - 1] == '_' || (std::isupper(static_cast<unsigned char>(word[i])) &&
+                                                                std::islower(static_cast<unsigned char>(word[i - 1]))));
+      if (starts_part && word.size() > kLongName) out += "<wbr>";
+      out += escaped(std::string(1, word[i]));
+    }
+  }
+  return out;
+}
+
 /// Columns are aligned by their first cell.
 bool is_numeric(const HtmlTable& table, std::size_t column) {
   return !table.rows.empty() && !table.rows.front()[column].sort_value.empty();
@@ -42,17 +60,34 @@ bool is_numeric(const HtmlTable& table, std::size_t column) {
 HtmlCell::HtmlCell(std::string shown, double value)
     : text(std::move(shown)), sort_value(std::isfinite(value) ? fmt::format("{:.9g}", value) : "nan") {}
 
+void fold_constant_columns(HtmlTable& table, const std::vector<std::string>& labels) {
+  if (table.rows.size() < 2) return;
+  std::vector<std::string> said;
+  for (std::size_t column = table.head.size(); column-- > 0;) {
+    const std::string label = table.head[column], text = table.rows.front()[column].text;
+    const auto has_it = [&](const std::vector<HtmlCell>& row) { return row[column].text == text; };
+    if (std::ranges::find(labels, label) == labels.end() || !std::ranges::all_of(table.rows, has_it)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.head.erase(table.head.begin() + at);
+    for (std::vector<HtmlCell>& row : table.rows)
+      row.erase(row.begin() + at);
+    if (!text.empty() && text != "–") said.insert(said.begin(), label + " " + text);
+  }
+  if (!said.empty()) table.caption += " The same in every row: " + join(said, ", ") + ".";
+}
+
 std::string table(const HtmlTable& table, Caption caption) {
+  constexpr std::size_t kMany = 10;  // columns, which would not fit a window of 1440 px in full size
   std::string out;
   if (caption == Caption::shown) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.caption));
   // The region can be scrolled by keyboard (tabindex) and has a name for screen readers.
   out += fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
-      "<table data-table=\"{1}\">\n<thead><tr>",
-      escaped(table.caption), escaped(table.id));
+      "<table data-table=\"{1}\"{2}>\n<thead><tr>",
+      escaped(table.caption), escaped(table.id), table.head.size() > kMany ? " class=\"many\"" : "");
   for (std::size_t column = 0; column < table.head.size(); ++column)
     out += fmt::format("<th{}><button type=\"button\">{}</button></th>",
-                       is_numeric(table, column) ? " class=\"n\"" : "", escaped(table.head[column]));
+                       is_numeric(table, column) ? " class=\"n\"" : "", breakable(table.head[column]));
   out += "</tr></thead>\n<tbody>\n";
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     out += table.faint_rows.contains(row) ? "<tr class=\"faint\">" : "<tr>";

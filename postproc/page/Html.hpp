@@ -26,6 +26,10 @@ struct HtmlTable {
   std::set<std::size_t> faint_rows = {};  ///< numbers of those that matter less
 };
 
+/// Takes those of the named columns out that have one value in all of several rows: the caption says it, unless it is
+/// empty or unknown. Every other column needs the width.
+void fold_constant_columns(HtmlTable& table, const std::vector<std::string>& labels);
+
 /// Whether a table's caption stands above it, or is its name for screen readers alone.
 enum class Caption { shown, name };
 

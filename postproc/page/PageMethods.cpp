@@ -53,9 +53,10 @@ std::string method_limits_html(const Study& study) {
 std::string methods_html(const Study& study) {
   if (!compares_methods(study)) return {};
   std::vector<MethodCell> cells = method_cells(study);
-  const HtmlTable methods =
+  HtmlTable methods =
       html_table("methods", "Tuning methods: time, traffic a step and rank, and what was reached on the held-out set.",
                  method_columns(study), cells);
+  fold_constant_columns(methods, {"host to device", "device to device", "held out"});
   std::erase_if(cells, [](const MethodCell& cell) { return !cell.memory; });
   const HtmlTable memory = html_table(
       "methods-memory",

@@ -35,6 +35,8 @@ Columns<PlannedMachine> machine_columns(const std::string& objective) {
   };
   return {{"gpus", kJson | kPage, &Machine::gpus, "GPUs"},
           {"value", kJson, &Machine::value},
+          {"obstacle", kJson,
+           [](const Machine& machine) { return machine.obstacle.empty() ? Value() : Value(machine.obstacle); }},
           {"equal", kJson, &Machine::equal},
           {"sequential", kJson, &Machine::sequential},
           {"the plan", value(&Machine::value)},
@@ -84,6 +86,11 @@ std::string details_of(const PlanFile& file) {
   std::string out = table(html_table(
       "plans", "Machines, and what is done without a plan: " + unit_of_objective(file.machines.front().objective) + ".",
       machine_columns(file.machines.front().objective), file.machines));
+  std::vector<std::string> without;
+  for (const PlannedMachine& machine : file.machines)
+    if (!machine.value)
+      without.push_back(fmt::format("No plan for {}: {}.", counted(machine.gpus, "GPU"), why_none(machine)));
+  if (!without.empty()) out += list(without);
   std::map<int, int> of_size;  // machines of one size differ in their nodes
   for (const PlannedMachine& machine : file.machines) {
     if (machine.schedule.empty()) continue;

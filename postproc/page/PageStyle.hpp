@@ -44,14 +44,15 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); p
     linear-gradient(to right, var(--rule), transparent) 0 0 / .8rem 100% no-repeat scroll,
     linear-gradient(to left, var(--rule), transparent) 100% 0 / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
-th, td { padding: .32rem .6rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
-th.n, td.n { text-align: right; white-space: nowrap; }
+th, td { padding: .32rem .5rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
+th.n, td.n { text-align: right; } td.n { white-space: nowrap; }
 td { max-width: 26rem; }
-td:first-child { min-width: 9rem; } td.n:first-child { min-width: 4rem; }
+table.many { font-size: .8rem; } .many th, .many td { padding-right: .35rem; }
+td:first-child { min-width: 8rem; } td.n:first-child { min-width: 4rem; }
 ul { max-width: 76ch; }
-td.long { min-width: 18rem; }
+td.long { min-width: 12rem; }
 th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
-th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
+th { font-weight: 600; vertical-align: bottom; }
 th button { all: unset; cursor: pointer; text-decoration: underline dotted; text-underline-offset: 3px; }
 th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " \2191"; }
@@ -89,7 +90,7 @@ summary { cursor: pointer; overflow-wrap: anywhere; }
   figure { max-width: 90mm; margin: .4rem 0 .8rem; } figure .title { font-size: 9.5pt; }
   details > dl { columns: 2; column-gap: 6mm; } th button { text-decoration: none; }
   .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
-  th, td { padding-right: .3rem; } th { white-space: normal; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
+  th, td { padding-right: .3rem; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; }
   .screen { display: none; } }
 )css";

@@ -56,8 +56,10 @@ Columns<Cell> place_columns(const Study& study) {
 
 HtmlTable cells_table(const Study& study) {
   const std::string note = interval_note(study);
-  return html_table("cells", "Configurations and numbers of ranks" + (note.empty() ? "." : "; " + note + "."),
-                    cell_columns(study), study.cells);
+  HtmlTable out = html_table("cells", "Configurations and numbers of ranks" + (note.empty() ? "." : "; " + note + "."),
+                             cell_columns(study), study.cells);
+  fold_constant_columns(out, {"complete"});
+  return out;
 }
 
 HtmlTable phases_table(const Study& study) {
@@ -148,7 +150,9 @@ std::string memory_html(const Study& study) {
 }
 
 HtmlTable runs_table(const Study& study) {
-  return html_table("runs", "Every run", run_columns(study), study.runs);
+  HtmlTable out = html_table("runs", "Every run.", run_columns(study), study.runs);
+  fold_constant_columns(out, {"repeat", "error"});
+  return out;
 }
 
 HtmlTable ranks_table(const Study& study, const std::vector<const Cell*>& cells) {

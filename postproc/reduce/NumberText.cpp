@@ -43,6 +43,13 @@ std::string with_interval(const Estimate& estimate, int digits) {
   return fmt::format("{} ({})", alike(estimate.value, estimate.value, digits), range_text(estimate, digits));
 }
 
+SpeedText speed_text(const Estimate& ratio) {
+  const bool is_slower = ratio.value < 1;
+  const Estimate shown = is_slower ? reciprocal(ratio) : ratio;
+  return {is_slower, alike(shown.value, shown.value, 3) + (is_slower ? " times as long" : " times as fast"),
+          shown.interval ? range_text(shown, 3) : std::string(), shown};
+}
+
 std::string percent(double share) {
   if (!std::isfinite(share)) return "–";
   const double value = 100 * share;

@@ -24,6 +24,15 @@ bool shows_no_difference(const Estimate& ratio);
 /// "408.5–421.0"; "too wide to tell" of what is_too_wide().
 std::string range_text(const Estimate& estimate, int digits = 4);
 
+/// A ratio of two rates in words: of the times where it is below 1, since few read "0.445 times as fast" at a glance.
+struct SpeedText {
+  bool is_slower;
+  std::string times;  ///< "1.80 times as fast", or "2.25 times as long"
+  std::string range;  ///< of these times; empty without an interval
+  Estimate shown;     ///< the ratio of which `times` and `range` are
+};
+SpeedText speed_text(const Estimate& ratio);
+
 /// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.
 std::string percent(double share);
 

@@ -8,6 +8,7 @@
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
+#include "base/Shown.hpp"
 #include "base/Text.hpp"
 #include "io/JsonReader.hpp"
 #include "io/OwnFiles.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kLongestReason = 300;
 constexpr int kMostGpus = 1'000'000'000;
 constexpr const char* kCure = "Give a file with the standard output of `multicard plan DECK --json`.";
 
@@ -39,6 +41,7 @@ PlannedMachine machine_of(const json& line) {
   machine.objective = line.at("objective").get<std::string>();
   machine.gpus = count_in(line, "gpus");
   machine.value = number_in(line, "value");
+  machine.obstacle = shown(line.value("obstacle", std::string()), kLongestReason);
   machine.gap = number_in(line, "gap");
   machine.equal = number_in(line.at("baselines"), "equal");
   machine.sequential = number_in(line.at("baselines"), "sequential");

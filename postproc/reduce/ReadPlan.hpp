@@ -20,6 +20,7 @@ struct PlannedMachine {
   std::string objective;  ///< makespan, weighted-throughput, fairness or average-completion
   int gpus = 0;
   std::optional<double> value;  ///< of the objective; none where no plan is possible
+  std::string obstacle;         ///< why not; empty where it is not said
   std::vector<PlannedInterval> schedule;
   std::optional<double> equal, sequential;  ///< values of an equal split, and of one task after another
   std::optional<double> gap;                ///< how far from the optimum it may be, as a share

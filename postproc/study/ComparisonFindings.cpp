@@ -26,10 +26,11 @@ std::string signed_ms(double seconds) {
   return fmt::format("{}{} ms", seconds < 0 ? "−" : "+", significant(1000 * std::abs(seconds), 3));
 }
 
-/// "1.23 times as fast as A (95 % interval 1.18–1.29)"
-std::string times_text(const Estimate& ratio, const std::string& than) {
-  return fmt::format("{} times as fast as {} (95 % interval {})", alike(ratio.value, ratio.value, 3), than,
-                     range_text(ratio, 3));
+/// "B is 1.23 times as fast as A (95 % interval 1.18–1.29)", or "B takes 1.23 times as long as A (…)".
+std::string times_text(const Estimate& ratio, Evidence& evidence) {
+  const SpeedText speed = speed_text(ratio);
+  if (speed.is_slower) evidence.add({"time_ratio", speed.shown});
+  return fmt::format("B {} {} as A (95 % interval {})", speed.is_slower ? "takes" : "is", speed.times, speed.range);
 }
 
 /// Of one configuration.
@@ -47,7 +48,7 @@ Finding answer_of(const ComparedCell& cell) {
   }
   out.evidence.add({"ratio", ratio});
   out.text = cell.is_measurable()
-                 ? "B is " + times_text(ratio, "A")
+                 ? times_text(ratio, out.evidence)
                  : fmt::format("No measurable difference in speed between A and B ({})",
                                is_too_wide(ratio) ? "the interval is too wide to tell" : range_text(ratio, 3));
   return out;
@@ -78,7 +79,7 @@ Finding answer_of(const Cells& cells) {
       shows_no_difference(mean)
           ? fmt::format("No measurable difference in speed between A and B over {} ({})", counted(all, "configuration"),
                         is_too_wide(mean) ? "the interval is too wide to tell" : range_text(mean, 3))
-          : fmt::format("B is {}, mean over {}", times_text(mean, "A"), counted(all, "configuration"));
+          : fmt::format("{}, mean over {}", times_text(mean, out.evidence), counted(all, "configuration"));
   return out;
 }
 
@@ -94,15 +95,19 @@ Finding spread_of(const Cells& cells) {
   }
   if (!least || least == most) return {};
   const auto all = static_cast<long>(cells.size());
-  return {fmt::format("Of {}, {} became measurably faster and {} slower, from {} times ({}) to {} times ({}).",
-                      counted(all, "configuration"), faster, slower, alike(least->rate_ratio.value, 1, 3), least->label,
-                      alike(most->rate_ratio.value, 1, 3), most->label),
-          {{"configurations", all},
-           {"faster", faster},
-           {"slower", slower},
-           {"least", least->rate_ratio.value},
-           {"most", most->rate_ratio.value}},
-          "spread"};
+  const std::string of = counted(all, "configuration");
+  const std::string how_many =
+      faster + slower == 0 ? fmt::format("None of {} differs measurably", of)
+                           : fmt::format("Of {}, {} became measurably faster and {} slower", of, faster, slower);
+  return {
+      fmt::format("{}: from {} times A’s rate ({}) to {} times ({}).", how_many, alike(least->rate_ratio.value, 1, 3),
+                  least->label, alike(most->rate_ratio.value, 1, 3), most->label),
+      {{"configurations", all},
+       {"faster", faster},
+       {"slower", slower},
+       {"least", least->rate_ratio.value},
+       {"most", most->rate_ratio.value}},
+      "spread"};
 }
 
 /// "forward +1.9 ms (86.0 %), update +0.2 ms (9.1 %)": the phases that moved measurably in the direction of the step.
@@ -196,8 +201,9 @@ Finding evaluation_of(const ComparedEvaluation& evaluation) {
     return out;
   }
   const Interval& interval = *score.difference.interval;
+  const auto with_sign = [](double value) { return fmt::format("{}{:.4f}", value < 0 ? "−" : "+", std::abs(value)); };
   const std::string range =
-      fmt::format("95 % interval of the difference {:+.4f} to {:+.4f}", interval.low, interval.high);
+      fmt::format("95 % interval of the difference {} to {}", with_sign(interval.low), with_sign(interval.high));
   const bool is_measurable = interval.low > 0 || interval.high < 0;
   out.text = is_measurable
                  ? fmt::format("B has the {} {}: {} ({})", score.difference.value > 0 ? "higher" : "lower", score.name,

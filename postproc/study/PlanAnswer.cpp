@@ -53,8 +53,7 @@ std::string comparison_text(const PlannedMachine& machine, Evidence& evidence) {
 Finding plan_of(const PlannedMachine& machine, const PlannedMachine& smallest) {
   Finding out{{}, {{"gpus", machine.gpus}}, "plan"};
   if (!machine.value) {
-    out.text =
-        fmt::format("No plan for {}: not all tasks can run there, or none was found.", counted(machine.gpus, "GPU"));
+    out.text = fmt::format("No plan for {}: {}.", counted(machine.gpus, "GPU"), why_none(machine));
     return out;
   }
   out.evidence.add({"value", *machine.value});
@@ -114,6 +113,10 @@ std::string unit_of_objective(const std::string& objective) {
   if (objective == "average-completion") return "seconds until a task ends, weighted mean";
   if (objective == "fairness") return "least share of a task’s best rate";
   return "sum of weight × rate";
+}
+
+std::string why_none(const PlannedMachine& machine) {
+  return machine.obstacle.empty() ? "not all tasks can run there, or none was found" : machine.obstacle;
 }
 
 std::string value_text(const std::string& objective, double value) {

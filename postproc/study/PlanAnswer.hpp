@@ -22,4 +22,7 @@ bool is_time(const std::string& objective);
 /// "1265 s", "0.4412".
 std::string value_text(const std::string& objective, double value);
 
+/// Why a machine has no plan, as far as the file says it.
+std::string why_none(const PlannedMachine& machine);
+
 }  // namespace multicard::post

@@ -103,10 +103,13 @@ Finding scaling_finding(const Study& study, const Cell& cell) {
     return out;
   }
   out.evidence.add({"efficiency", cell.efficiency});
-  out.text = fmt::format("{} {} {} times as fast as {} (95 % interval {}, {} scaling): efficiency {} ({}).",
-                         counted(cell.ranks, "rank"), cell.ranks == 1 ? "is" : "are",
-                         alike(growth.value, growth.value, 3), *baseline, range_text(growth, 3), text_of(study.scaling),
-                         significant(cell.efficiency.value, 3), range_text(cell.efficiency, 3));
+  const SpeedText speed = speed_text(growth);
+  const bool is_one = cell.ranks == 1;
+  if (speed.is_slower) out.evidence.add({"time_ratio", speed.shown});
+  out.text = fmt::format(
+      "{} {} {} as {} (95 % interval {}, {} scaling): efficiency {} ({}).", counted(cell.ranks, "rank"),
+      speed.is_slower ? (is_one ? "takes" : "take") : (is_one ? "is" : "are"), speed.times, *baseline, speed.range,
+      text_of(study.scaling), significant(cell.efficiency.value, 3), range_text(cell.efficiency, 3));
   return out;
 }
 

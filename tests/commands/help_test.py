@@ -275,6 +275,19 @@ class Recipes(CommandTest):
         self.assertIn("first.yaml exists (it would be replaced)", err)
         self.assertEqual(Path(self.path("first.yaml")).read_text(), "mine")
 
+    def test_a_copy_reads_no_other_deck(self):
+        for name in ("bin", "inputs/image"):
+            os.makedirs(self.path(name))
+        shutil.copy(MULTICARD, self.path("bin"))  # looks for decks next to itself
+        shutil.copy(SOURCE / "inputs/image/tiny.yaml", self.path("inputs/image"))
+        Path(self.path("inputs/broken.yaml")).write_text("a: [")
+        for words, code, names_it in ((("cp", "image/tiny"), 0, False), (("cp", "image/tinny"), 2, True),
+                                      (("ls",), 0, True)):
+            done = subprocess.run([self.path("bin/multicard"), "recipes", *words], capture_output=True, text=True,
+                                  cwd=self.scratch, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("broken.yaml" in done.stderr, names_it, done.stderr)
+
     def test_what_a_deck_refers_to_is_copied_with_it(self):
         for name, expected in (("image/tiny_scaling", ["tiny_scaling.yaml", "tiny.yaml"]),
                                ("share/tiny", ["tiny.yaml", "image_tiny.yaml", "tinystories.yaml"]),

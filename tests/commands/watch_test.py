@@ -185,6 +185,15 @@ class Watch(WatchTest):
         self.assertEqual(code, 6)
         self.assertRegex(self.watch(self.path("out"), "--once"), r"(?s)run failed, .*problem +.*the loss of step 1 is ")
 
+    def test_the_variable_turns_it_off(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, "run.steps=3", f"run.prometheus={self.path('x.prom')}",
+                           env={**os.environ, "MULTICARD_STATUS": "off"}))
+        self.assertFalse(Path(self.path("out/status.json")).exists())
+        self.assertFalse(Path(self.path("x.prom")).exists())
+        wrong = run(1, "run", self.deck, "run.steps=3", env={**os.environ, "MULTICARD_STATUS": "none"})
+        self.assertIn("Set on or off.", self.expect(2, wrong)[2])
+
     def test_the_dashboard_shows_what_is_written(self):
         self.prepare()
         self.expect(0, run(1, "run", self.deck, "run.prometheus=" + self.path("x.prom")))

@@ -22,13 +22,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from browser import Browser, find_browser
-from rules import RULES, Inspector, axe_script, save, summary
+from rules import NARROW, RULES, WIDE, Inspector, applies, axe_script, save, summary
 
 SKIPPED = 77
 SOURCE = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 STORED = SOURCE / "tests/data/reports"
-WIDTHS, THEMES = (390, 1440), ("light", "dark")
+WIDTHS, THEMES = (NARROW, WIDE), ("light", "dark")
 FULL = os.environ.get("MULTICARD_TEST_FULL") == "1"
 
 
@@ -42,6 +42,7 @@ class Page:
     theme: str
     is_scaling: bool = False
     suffix: str = ".h5"
+    is_comparison: bool = False  # of the first file with the second
 
 
 PAGES = (
@@ -63,6 +64,10 @@ PAGES = (
     Page("plan", ("plan",), 390, "dark", suffix=".json"),
     Page("plan_sizes", ("plan_sizes",), 1440, "light", suffix=".json"),
     Page("replay", ("replay",), 390, "light", suffix=".json"),
+    Page("compare_sweeps", ("strong", "more_ranks"), 1440, "light", is_comparison=True),
+    Page("compare_profiles", ("profile_cpu", "profile_gpu"), 390, "dark", is_comparison=True),
+    Page("compare_work", ("training", "more_ranks"), 1440, "dark", is_comparison=True),
+    Page("compare_evaluations", ("evaluation", "evaluation"), 390, "light", is_comparison=True),
     Page("two_studies", ("weak", "before_after", "evaluation"), 1440, "dark"),
 )
 
@@ -84,8 +89,10 @@ class GalleryTest(unittest.TestCase):
 class Rules(GalleryTest):
     def test_a_page_that_breaks_every_rule_is_found_out(self):
         for theme in THEMES:
-            found = self.inspect(HERE / "broken.html", 390, theme, "broken", is_scaling=True)
+            by_width = {width: self.inspect(HERE / "broken.html", width, theme, "broken", is_scaling=True)
+                        for width in WIDTHS}
             for rule in RULES:
+                found = by_width[NARROW if applies(rule, NARROW) else WIDE]
                 with self.subTest(rule, theme=theme):
                     of_rule = [violation for violation in found if violation.rule == rule]
                     expected = self.inspector.browser.evaluate(
@@ -130,8 +137,8 @@ class Reports(GalleryTest):
         target = self.folder / page.name
         shutil.rmtree(target, ignore_errors=True)
         files = [self.results(name, page.suffix) for name in page.files]
-        self.program("multicard-post", *files, "-o", target)
-        return target / "report.html"
+        self.program("multicard-post", *files, *(["--compare"] if page.is_comparison else []), "-o", target)
+        return target / ("comparison.html" if page.is_comparison else "report.html")
 
     def test_every_page(self):
         violations = []

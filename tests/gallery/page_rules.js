@@ -23,6 +23,16 @@ Object.assign(window.gallery, (() => {
     return found;
   }
 
+  // Tables that the page shows unfolded, and that of all cells, do not scroll sideways in a wide window.
+  function wideTables() {
+    return [...document.querySelectorAll('table[data-table]')]
+      .filter((table) => table.dataset.table === 'cells' || !table.closest('details'))
+      .map((table) => [table, table.closest('.scroll') || table.parentElement])
+      .filter(([, box]) => box.scrollWidth > box.clientWidth)
+      .map(([table, box]) => violation(table, table.tHead ? table.tHead.textContent : table.textContent,
+        `${box.scrollWidth} px wide in ${box.clientWidth} px`));
+  }
+
   const TRANSPARENT = /^rgba\(.*, 0\)$|^transparent$|^none$/;
   const isNeutral = (colour) => {
     const [r, g, b] = (colour.match(/[\d.]+/g) || [0, 0, 0]).map(Number);
@@ -135,6 +145,11 @@ Object.assign(window.gallery, (() => {
     for (const e of document.querySelectorAll(
       'h1, h2, h3, h4, h5, h6, figcaption, caption, summary, button, a[href], legend, label, dt, svg > title'))
       if (!spoken(e)) found.push(violation(e, e.outerHTML, '0 characters'));
+    for (const section of document.querySelectorAll('section')) {
+      const rest = [...section.children].filter((e) => !/^H[1-6]$/.test(e.tagName));
+      if (!rest.some((e) => e.textContent.trim()))
+        found.push(violation(section, section.textContent, 'a section with a heading alone'));
+    }
     for (const cell of document.querySelectorAll('th'))
       if (!spoken(cell) && cell.cellIndex > 0) found.push(violation(cell, cell.outerHTML, '0 characters'));
     return found;
@@ -154,5 +169,5 @@ Object.assign(window.gallery, (() => {
       shown(document.body, no + ', table, svg'), all: shown(document.body, no)};
   }
 
-  return {sidewaysScroll, emptyFigures, unnamedFigures, headings, emptyTexts, words};
+  return {sidewaysScroll, wideTables, emptyFigures, unnamedFigures, headings, emptyTexts, words};
 })());

@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCRIPTS = ("text_rules.js", "page_rules.js", "contrast_rule.js", "focus_rule.js", "use_rules.js")
 MAX_WORDS, MAX_PRINTED_PAGES = 400, 12
-NARROW = 390
+NARROW, WIDE = 390, 1440
 MAX_FOCUS = 1500
 
 # Rule -> what it says, in the order in which violations are printed.
@@ -20,6 +20,7 @@ RULES = {
     "contrast": "text of figures and on pictures has a contrast of at least 4.5:1",
     "axe": "axe finds nothing against WCAG 2 A and AA",
     "sideways-scroll": "the page does not scroll sideways",
+    "wide-table": "tables that are not folded fit a window of %d px" % WIDE,
     "empty-figure": "every figure shows something",
     "figure-name": "every figure has a text alternative with numbers",
     "headings": "headings are in order",
@@ -31,8 +32,9 @@ RULES = {
     "print": "a report prints at most %d pages" % MAX_PRINTED_PAGES,
 }
 IN_PAGE = {"overlap": "overlaps", "cut-off": "cutOff", "text-size": "sizes", "contrast": "contrast",
-           "sideways-scroll": "sidewaysScroll", "empty-figure": "emptyFigures", "figure-name": "unnamedFigures",
-           "headings": "headings", "empty-text": "emptyTexts", "hover": "hovers", "sorting": "sorting"}
+           "sideways-scroll": "sidewaysScroll", "wide-table": "wideTables", "empty-figure": "emptyFigures",
+           "figure-name": "unnamedFigures", "headings": "headings", "empty-text": "emptyTexts", "hover": "hovers",
+           "sorting": "sorting"}
 
 # Of drawings that hold nothing but shapes and text, axe sees the title alone: it takes seconds for their thousands of
 # elements, and judges none of them. Contrast on pictures, which it cannot judge either, is left to the rule `contrast`.
@@ -82,6 +84,11 @@ def axe_script():
     return path if path.exists() else None
 
 
+def applies(rule, width):
+    """Whether a rule holds in windows of this width."""
+    return {"text-size": width <= NARROW, "wide-table": width >= WIDE}.get(rule, True)
+
+
 class Inspector:
     """Applies the rules to pages that a browser shows."""
 
@@ -108,7 +115,7 @@ class Inspector:
             picture.write_bytes(browser.picture(width))
         browser.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
         for rule, function in IN_PAGE.items():
-            if rule != "text-size" or width <= NARROW:
+            if applies(rule, width):
                 add(rule, browser.evaluate("gallery.%s()" % function))
         add("axe", browser.evaluate(AXE))
         add("focus", self._focus())

@@ -9,7 +9,7 @@ from data_sets import sets_on
 from intervals import differ
 from methods import accuracy, is_preference, peak, reduced, score, split
 from recompute import PHASES
-from statement_checks import excludes_one, named
+from statement_checks import excludes_one, named, time_ratio
 
 LEAST_FOR_STRAGGLERS = 6  # measured steps: an interval needs as many
 
@@ -254,7 +254,7 @@ class FigureChecks:
                     "baseline_s_per_thousand": base_cell.per_thousand.value, "baseline_ranks": base_cell.ranks}
         if base == "speedup":
             return {"ranks": best.ranks, "baseline_ranks": base_cell.ranks,
-                    **(named("ratio", growth) if growth.certain else {})}
+                    **(named("ratio", growth) if growth.certain else {}), **time_ratio(growth)}
         most = max((cell for cell in drawn if cell.ranks == best.ranks), key=lambda cell: cell.efficiency.value)
         wide = most.efficiency.certain and most.efficiency.high > 100 * most.efficiency.low
         return {"ranks": most.ranks, **(named("efficiency", most.efficiency) if most.efficiency.certain and not wide

@@ -31,6 +31,13 @@ def excludes_one(estimate):
     return estimate.certain and not estimate.low <= 1 <= estimate.high
 
 
+def time_ratio(rates):
+    """Of what is measurably slower the text has the ratio of the times."""
+    if not excludes_one(rates) or rates.value > 1:
+        return {}
+    return {"time_ratio": 1 / rates.value, "time_ratio_low": 1 / rates.high, "time_ratio_high": 1 / rates.low}
+
+
 class StatementChecks:
     """Mixed into test cases with Checks."""
 
@@ -113,6 +120,7 @@ class StatementChecks:
             out.update(named("ratio", growth))
         if excludes_one(growth):
             out.update(named("efficiency", cell.efficiency))
+            out.update(time_ratio(growth))
         return out
 
     @staticmethod
@@ -248,7 +256,8 @@ class StatementChecks:
             text, name = statement["text"], statement["id"]
             if name == "speedup":
                 growth, _ = self.growth(study, self.scaled(study, study.fastest(kinds[0])))
-                self.assertEqual("times as fast" in text, excludes_one(growth), text)
+                wanted = "times as fast" if growth.value > 1 else "times as long"
+                self.assertEqual(wanted in text, excludes_one(growth), text)
             elif name in ("runner-up", "baseline"):
                 best = study.fastest(kinds[0])
                 other = study.runner_up(kinds[0], best) if name == "runner-up" else study.baseline(kinds[0], best)

@@ -26,7 +26,7 @@ except ImportError:
     sys.exit(77)
 
 SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-POST = pathlib.Path(os.environ["MULTICARD_BIN"]) / "multicard-post"
+POST, MULTICARD = (pathlib.Path(os.environ["MULTICARD_BIN"]) / name for name in ("multicard-post", "multicard"))
 DATA = SOURCE / "tests/data/reports"
 REPORTS = sorted(path.name.split(".")[0] for path in DATA.glob("*.h5.gz"))
 PLANS = sorted(path.name.split(".")[0] for path in DATA.glob("*.json.gz"))
@@ -88,6 +88,39 @@ class Json(Stored):
                 printed = self.post(f"{name}.json", "--json")
                 self.check(validator, json.loads(printed, parse_constant=no_constant))
 
+    def plan(self, gpus, table):
+        """Of two tasks, the second with this table, a line for each number of GPUs."""
+        (self.folder / "free.csv").write_text("gpus,rate,rate_low,rate_high\n1,10,9,11\n2,19,17,21\n")
+        (self.folder / "other.csv").write_text(table)
+        deck = self.folder / "plan_deck.yaml"
+        deck.write_text(f"machine: {{gpus: {gpus}}}\nobjective: makespan\ntasks:\n"
+                        "  - {name: free, table: free.csv, work: 1000}\n"
+                        "  - {name: other, table: other.csv, work: 10}\n")
+        done = subprocess.run([MULTICARD, "plan", deck.name, "--json"], cwd=self.folder, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.folder / "lines.json").write_text(done.stdout)
+        return [json.loads(line, parse_constant=no_constant) for line in done.stdout.splitlines()]
+
+    def test_lines_of_plans_fit_theirs_and_say_why_there_is_no_plan(self):
+        validator = schema("plan")
+        lines = self.plan([2, 8], "gpus,rate\n4,1\n")
+        for line in lines:
+            self.check(validator, line)
+        self.assertEqual(lines[0]["obstacle"], "no rate of task other can be used")
+        self.assertIsNone(lines[0]["value"])
+        self.assertFalse(validator.is_valid({**lines[0], "obstacle": ""}))
+        self.assertNotIn("obstacle", lines[1])
+        summary = json.loads(self.post("lines.json", "--json"))
+        self.check(schema("summary"), summary)
+        self.assertEqual(summary["plans"][0]["obstacle"], lines[0]["obstacle"])
+        self.post("lines.json", "-o", "plan")
+        self.assertIn("No plan for 2 GPUs: no rate of task other can be used.",
+                      (self.folder / "plan/report.html").read_text(encoding="utf-8"))
+        for name in ("plan", "plan_sizes"):
+            for line in (self.folder / f"{name}.json").read_text().splitlines():
+                self.check(validator, json.loads(line))
+
     def test_comparisons_fit_theirs(self):
         validator = schema("comparison")
         for a, b in (("strong", "more_ranks"), ("profile_cpu", "profile_gpu"), ("evaluation", "evaluation"),
@@ -109,6 +142,14 @@ class Json(Stored):
 class Csv(Stored):
     def table(self, kind, name):
         return list(csv.DictReader(io.StringIO(self.post(f"{name}.h5", f"--csv={kind}"))))
+
+    def test_a_folder_that_it_would_ignore_is_refused(self):
+        for output in ("--csv", "--csv=cells", "--json"):
+            done = subprocess.run([POST, "strong.h5", output, "-o", "ignored"], cwd=self.folder, capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn("-o", done.stderr)
+            self.assertFalse((self.folder / "ignored").exists())
 
     def test_every_axis_has_a_column(self):
         for name in REPORTS:

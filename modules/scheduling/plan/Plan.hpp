@@ -29,8 +29,8 @@ struct Plan {
 std::vector<Plan> make_plans(const PlanOptions& options);
 
 /// The plan on one line as `plan --json` prints it: objective, gpus, value, schedule, baselines, solve_ms, bound, gap
-/// and search where there is an allocation, and intervals where rates have some. Numbers have all their digits; what
-/// does not exist is null, ends of tasks whose work is not known too.
+/// and search where there is an allocation, else the obstacle, and intervals where rates have some. Numbers have all
+/// their digits; what does not exist is null, ends of tasks whose work is not known too.
 std::string plan_json(const Plan& plan);
 
 /// "makespan on 8 GPUs (2 nodes): 123.4 s; equal split 150 s; one after another 170 s", or why there is no plan.

@@ -64,6 +64,7 @@ std::string plan_json(const Plan& plan) {
                     {"schedule", schedule_json(plan)},
                     {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
                     {"solve_ms", plan.solve_ms}};
+  if (!plan.obstacle.empty()) json["obstacle"] = plan.obstacle;
   if (plan.allocation) {
     json["bound"] = found.bound;
     json["gap"] = found.gap();

@@ -68,6 +68,20 @@ TEST_F(StatusWriterTest, LeavesAFileOfOthersAlone) {
   EXPECT_TRUE(fs::exists(folder_ + "/x.prom")) << "the other file is written all the same";
 }
 
+TEST_F(StatusWriterTest, SaysAtTheEndWhatTheLastWriteMet) {
+  fs::create_directories(folder_);
+  std::ofstream(status_file(folder_)) << "{\"mine\": 1}";
+  testing::internal::CaptureStderr();
+  {
+    StatusWriter writer(test::whole_status(), {folder_, ""});
+    writer.change([](WatchStatus& status) { status.state = "finished"; });
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::size_t at = said.find("The run continues without it");
+  EXPECT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find("The run continues without it", at + 1), std::string::npos) << "once";
+}
+
 TEST_F(StatusWriterTest, SurvivesAChangeThatFails) {
   {
     StatusWriter writer(test::whole_status(), {folder_, ""});

@@ -72,7 +72,12 @@ TEST(Claims, AScalingStudyAnswersWithTheSpeedup) {
 TEST(Claims, MoreRanksThatAreSlowerAreSaidToBe) {
   const Study study = study_of({run_of({}, 1, 100), run_of({}, 2, 50)});
 
-  EXPECT_TRUE(has(answer(study)[0].text, "2 ranks are 0.500 times as fast as 1 ("));
+  const Finding speedup = answer(study)[0];
+
+  EXPECT_DOUBLE_EQ(speedup.evidence.all().at("ratio"), 0.5);
+  EXPECT_DOUBLE_EQ(speedup.evidence.all().at("time_ratio"), 2);
+  EXPECT_TRUE(has(figure(study, "speedup").title, "Takes 2.00 times as long on 2 ranks as on 1 (1.9"));
+  EXPECT_TRUE(has(speedup.text, "2 ranks take 2.00 times as long as 1 (95 % interval 1.94–2.06, "));
 }
 
 TEST(Claims, TheFastestIsClaimedOnlyWhereTheRunnerUpIsMeasurablySlower) {

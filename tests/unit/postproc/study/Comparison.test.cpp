@@ -56,7 +56,7 @@ TEST(Comparison, NamesTheSlowedPhasesWithTheirSharesOfTheDifference) {
 
   // 77.5 ms became 97.5 ms; of the 20 ms forward has 16 and reduce_wait 4.
   EXPECT_EQ(comparison.findings.front().id, "headline");
-  EXPECT_TRUE(has(comparison.findings.front().text, "B is 0.795 times as fast as A (95 % interval 0.77"))
+  EXPECT_TRUE(has(comparison.findings.front().text, "B takes 1.26 times as long as A (95 % interval 1.2"))
       << comparison.findings.front().text;
   const Finding phases = finding_in(comparison, "phases");
   EXPECT_TRUE(has(phases.text,
@@ -168,8 +168,9 @@ TEST(Comparison, OverSeveralConfigurationsTheMeanIsGeometric) {
                   "B is 1.41 times as fast as A (95 % interval 1.39–1.44), mean over "
                   "2 configurations"))
       << comparison.findings.front().text;
-  EXPECT_TRUE(has(finding_in(comparison, "spread").text,
-                  "1 became measurably faster and 0 slower, from 1.00 times (ddp on 2 ranks) to 2.00 times (dp on"))
+  EXPECT_TRUE(
+      has(finding_in(comparison, "spread").text,
+          "1 became measurably faster and 0 slower: from 1.00 times A’s rate (ddp on 2 ranks) to 2.00 times (dp on"))
       << finding_in(comparison, "spread").text;
   EXPECT_EQ(most_changed(comparison)->label, "dp on 2 ranks");
 }

@@ -44,6 +44,9 @@ TEST(Plan, ReportsAMachineThatIsTooSmallAndOneThatIsNot) {
 
   EXPECT_FALSE(plans[0].allocation);
   EXPECT_FALSE(plans[0].obstacle.empty());
+  EXPECT_NE(plan_json(plans[0]).find("\"value\":null"), std::string::npos) << plan_json(plans[0]);
+  EXPECT_NE(plan_json(plans[0]).find("\"obstacle\":\"" + plans[0].obstacle + "\""), std::string::npos);
+  EXPECT_EQ(plan_json(plans[1]).find("obstacle"), std::string::npos);
   ASSERT_TRUE(plans[1].allocation);
   EXPECT_NE(plan_json(plans[1]).find("\"gpus\":64"), std::string::npos);
 }
