@@ -73,7 +73,7 @@ struct RanksOnNodes {
   int nodes = 0;  ///< 0: open, or there is one alone
 
   RanksOnNodes() = default;
-  RanksOnNodes(int number, int of_nodes = 0) : ranks(number), nodes(of_nodes) {}  // NOLINT(google-explicit-constructor)
+  RanksOnNodes(int number, int of_nodes = 0) : ranks(number), nodes(of_nodes) {}
   auto operator<=>(const RanksOnNodes&) const = default;
 };
 
