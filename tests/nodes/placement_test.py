@@ -13,16 +13,16 @@ from nodes_case import MODEL, SOURCE, NodesTest, main
 RATE = "100mbit"
 IMAGE = """\
 task: image
-model: {name: mobilenet_v2, width: 0.25, dropout: 0.0}
+model: {name: mobilenet_v2, width: 0.5, dropout: 0.0}
 data: {train: "SCRATCH/train*.h5", image_size: 32}
 optimizer: {name: sgd, learning_rate: 0.005}
-run: {global_batch: 16, seed: 3, log_every: 1000}
+run: {global_batch: 8, seed: 3, log_every: 1000}
 """
 LANGUAGE = """\
 task: llm
 model: {path: MODEL}
 method: {name: lora, rank: 64, alpha: 64}
-data: {train: "SCRATCH/text-train*.h5", max_length: 64}
+data: {train: "SCRATCH/text-train*.h5", max_length: 160}
 optimizer: {name: adamw, learning_rate: 0.002}
 run: {global_batch: 4, seed: 3, log_every: 1000}
 """
@@ -52,7 +52,7 @@ class Placement(NodesTest):
     def test_a_node_for_each_task_is_chosen_and_faster(self):
         # Ranks are numbered by turns over the nodes, so that consecutive ones are on different nodes.
         by_turns = {"OMPI_MCA_rmaps_base_mapping_policy": "node"}
-        record, log = self.share("chosen", 60, "{name: adaptive, interval_s: 1}", by_turns)
+        record, log = self.share("chosen", 40, "{name: adaptive, interval_s: 1}", by_turns)
         first = {}
         for interval in record["intervals"]:
             first.setdefault(interval["task"], interval)
@@ -65,7 +65,7 @@ class Placement(NodesTest):
             self.assertGreater(other[task]["predicted_step_s"], FACTOR * chosen[task]["predicted_step_s"])
             self.assertRegex(log, r"%s has 2 ranks on 1 node: a step of [\d.]+ ms, predicted [\d.e+]+ ms on 2 nodes"
                              r" \(1\+1\)" % re.escape(task))
-        forced, _ = self.share("forced", 15, "{name: fixed, ranks: {image: 2, llm: 2}, placement: spread, "
+        forced, _ = self.share("forced", 8, "{name: fixed, ranks: {image: 2, llm: 2}, placement: spread, "
                                "interval_s: 1}", by_turns)
         for interval in forced["intervals"]:
             self.assertEqual(interval["placement"], "1+1")
