@@ -51,16 +51,29 @@ bool is_time(double seconds) {
   return std::isfinite(seconds) && seconds >= 0;
 }
 
+/// The list names as many ranks as there are.
+bool agrees_with_its_list(const AllocationInterval& interval) {
+  std::int64_t number = 0;
+  const std::vector<RankRun> runs = rank_runs(interval);
+  for (const RankRun& run : runs)
+    number += run.last - run.first + 1;
+  return number == interval.ranks && runs.front().first == interval.first_rank;
+}
+
 bool is_possible(const AllocationInterval& interval) {
   return interval.first_rank >= 0 && interval.ranks > 0 && interval.ranks <= kMostRanks &&
          interval.first_rank <= kMostRanks && is_time(interval.start_s) && is_time(interval.end_s) &&
          interval.end_s >= interval.start_s && std::isfinite(interval.predicted_step_s) &&
-         std::isfinite(interval.measured_step_s);
+         std::isfinite(interval.measured_step_s) && agrees_with_its_list(interval);
 }
 
 bool is_possible(const AllocationChange& change) {
   return is_time(change.time_s) && is_time(change.cost_s) && std::isfinite(change.predicted_gain) && change.from >= 0 &&
          change.to >= 0 && change.from <= kMostRanks && change.to <= kMostRanks;
+}
+
+bool is_possible(const AllocationPlacement& placement) {
+  return is_time(placement.time_s) && is_time(placement.predicted_step_s);
 }
 
 bool is_possible(const AllocationBaseline& baseline) {
@@ -92,6 +105,8 @@ AllocationRecord ResultsFile::allocation() const {
   // Older files lack them.
   if (file_.exists(root + "/decisions"))
     record.changes = checked_rows<AllocationChange>(file_, "decisions", "decision");
+  if (file_.exists(root + "/placements"))
+    record.placements = checked_rows<AllocationPlacement>(file_, "placements", "placement");
   if (file_.exists(root + "/baselines"))
     record.baselines = checked_rows<AllocationBaseline>(file_, "baselines", "baseline");
   return record;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -18,9 +19,20 @@ struct AllocationInterval {
   double end_s = -1;            ///< below 0: it has not ended; in a results file all have
   double predicted_step_s = 0;  ///< when it began; 0: unknown
   double measured_step_s = 0;   ///< median of the newest steps in its last round; 0: none was measured
+  std::string rank_list = {};   ///< "0-2, 5"; empty: `ranks` consecutive ones from first_rank
+  std::string placement = {};   ///< how many ranks on each node, most first: "2+1"; empty: unknown
 };
 
-/// A decided change of a task's number of ranks.
+/// Consecutive ranks.
+struct RankRun {
+  std::int64_t first = 0, last = 0;
+};
+
+/// The ranks of an interval, rising; empty where its list cannot be read.
+std::vector<RankRun> rank_runs(const AllocationInterval& interval);
+bool has_rank(const AllocationInterval& interval, std::int64_t rank);
+
+/// A decided change of a task's number of ranks, or of the number on each node.
 struct AllocationChange {
   double time_s = 0;
   std::string task;
@@ -28,6 +40,17 @@ struct AllocationChange {
   double predicted_gain = 0;  ///< of the objective, as a share; of all changes at one time together
   double cost_s = 0;          ///< that the moves were predicted to take
   std::string reason;
+  std::string placement = {};  ///< as in AllocationInterval, after the change; empty: no ranks, or unknown
+};
+
+/// What a step of a task takes on its ranks where they are, and on as many ranks over another number of nodes: rows of
+/// one time are the placements that a decision has compared.
+struct AllocationPlacement {
+  double time_s = 0;
+  std::string task;
+  std::string placement;        ///< as in AllocationInterval
+  double predicted_step_s = 0;  ///< or measured
+  std::int64_t is_chosen = 0;   ///< 1: the task has it
 };
 
 /// A decision to change nothing.
@@ -55,14 +78,23 @@ constexpr auto columns_of(const AllocationInterval* /*row*/) {
   return std::tuple(column("task", &Row::task), column("first_rank", &Row::first_rank), column("ranks", &Row::ranks),
                     column("start_s", &Row::start_s), column("end_s", &Row::end_s),
                     column("predicted_step_s", &Row::predicted_step_s, Since::later),
-                    column("measured_step_s", &Row::measured_step_s, Since::later));
+                    column("measured_step_s", &Row::measured_step_s, Since::later),
+                    column("rank_list", &Row::rank_list, Since::later),
+                    column("placement", &Row::placement, Since::later));
 }
 
 constexpr auto columns_of(const AllocationChange* /*row*/) {
   using Row = AllocationChange;
   return std::tuple(column("time_s", &Row::time_s), column("task", &Row::task), column("from", &Row::from),
                     column("to", &Row::to), column("predicted_gain", &Row::predicted_gain),
-                    column("cost_s", &Row::cost_s), column("reason", &Row::reason));
+                    column("cost_s", &Row::cost_s), column("reason", &Row::reason),
+                    column("placement", &Row::placement, Since::later));
+}
+
+constexpr auto columns_of(const AllocationPlacement* /*row*/) {
+  using Row = AllocationPlacement;
+  return std::tuple(column("time_s", &Row::time_s), column("task", &Row::task), column("placement", &Row::placement),
+                    column("predicted_step_s", &Row::predicted_step_s), column("is_chosen", &Row::is_chosen));
 }
 
 constexpr auto columns_of(const RejectedChange* /*row*/) {
@@ -81,6 +113,7 @@ constexpr auto columns_of(const AllocationBaseline* /*row*/) {
 struct AllocationRecord {
   std::vector<AllocationInterval> intervals;  ///< by start; empty for files that are not of a share
   std::vector<AllocationChange> changes;
+  std::vector<AllocationPlacement> placements;
   std::vector<AllocationBaseline> baselines;
 };
 

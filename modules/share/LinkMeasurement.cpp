@@ -49,12 +49,13 @@ void log_links(int num_ranks, const AllReduceTime& shortest, const AllReduceTime
 }  // namespace
 
 ShareMachine measure_machine(const Communicator& world, const Topology& topology, at::Device device) {
-  ShareMachine machine{world.allreduce(topology.local_size, ReduceOp::max)};
+  ShareMachine machine{topology.nodes};
+  const int most_on_a_node = world.allreduce(topology.local_size, ReduceOp::max);
   if (world.size() == 1) return machine;
   std::vector<StepObservation> observations;
   const std::vector<AllReduceTime> times =
-      add_observations(world, topology.num_nodes, machine.ranks_per_node, device, observations);
-  if (topology.num_nodes > 1 && machine.ranks_per_node > 1) {
+      add_observations(world, topology.num_nodes, most_on_a_node, device, observations);
+  if (topology.num_nodes > 1 && most_on_a_node > 1) {
     // All nodes measure at the same time, each its own links; no node but rank 0's is looked at afterwards.
     std::vector<StepObservation> local;
     add_observations(topology.node, 1, topology.local_size, device, local);

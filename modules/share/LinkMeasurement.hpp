@@ -13,7 +13,7 @@ namespace multicard {
 
 /// What holds for every task of a job.
 struct ShareMachine {
-  int ranks_per_node = 1;  ///< of the fullest node; ranks are numbered node by node
+  std::vector<int> nodes;  ///< of each rank; ranks with equal values share a node
   /// Communication parameters of StepTimeModel, as FitOptions::known takes them; empty: not measured.
   std::vector<std::optional<double>> links = {};
 };

@@ -7,25 +7,25 @@
 
 namespace multicard {
 
-ScheduledTask::ScheduledTask(TaskNeeds needs, int ranks_per_node, const std::vector<std::optional<double>>& links)
+ScheduledTask::ScheduledTask(TaskNeeds needs, Layout layout, const std::vector<std::optional<double>>& links)
     : needs_(std::move(needs)),
-      ranks_per_node_(ranks_per_node),
-      rates_(static_cast<double>(needs_.global_batch), ranks_per_node, links) {}
+      layout_(std::move(layout)),
+      rates_(static_cast<double>(needs_.global_batch), layout_.machine, links) {}
 
-void ScheduledTask::run_on(const RankRange& range) {
-  range_ = range;
-  if (range.count > 0) rates_.run_on(range.count);
+void ScheduledTask::run_on(const RankSet& ranks) {
+  rank_set_ = ranks;
+  if (!ranks.empty()) rates_.run_on(placement());
 }
 
 void ScheduledTask::end(TaskEnd end) {
   end_ = std::move(end);
-  range_ = {};
+  rank_set_ = {};
 }
 
 void ScheduledTask::note(const TaskReport& report) {
   last_ = report;
   if (report.gradient_bytes > 0) rates_.set_volume(report.gradient_bytes);
-  rates_.add(range_.count, report.new_step_s);
+  rates_.add(placement(), report.new_step_s);
 }
 
 // The first call only starts the clock: what a task begins with is on disk, or is nothing.
@@ -70,7 +70,7 @@ TaskView ScheduledTask::view(int num_ranks) const {
   view.weight = needs_.weight;
   view.min_ranks = least_ranks();
   view.max_ranks = max_ranks(num_ranks);
-  view.placement = placement_of(range_, ranks_per_node_);
+  view.placement = layout_.placement_of(rank_set_);
   std::vector<int> candidates(static_cast<std::size_t>(std::max(0, view.max_ranks - view.min_ranks + 1)));
   std::iota(candidates.begin(), candidates.end(), view.min_ranks);
   LearntRates learnt = rates_.on(candidates);
@@ -83,7 +83,7 @@ TaskView ScheduledTask::view(int num_ranks) const {
 }
 
 std::optional<double> ScheduledTask::time_left() const {
-  const std::optional<double> step_s = rates_.measured(range_.count);
+  const std::optional<double> step_s = rates_.measured(placement());
   if (!step_s) return std::nullopt;
   return static_cast<double>(last_.num_steps - last_.num_completed) * *step_s;
 }

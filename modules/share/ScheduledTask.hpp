@@ -44,22 +44,24 @@ struct TaskEnd {
 /// take. It has no run: tests drive it as a share does.
 class ScheduledTask {
  public:
-  /// \param links as TaskRates takes them
-  ScheduledTask(TaskNeeds needs, int ranks_per_node, const std::vector<std::optional<double>>& links = {});
+  /// \param layout of the job's ranks \param links as TaskRates takes them
+  ScheduledTask(TaskNeeds needs, Layout layout, const std::vector<std::optional<double>>& links = {});
 
   const std::string& name() const { return needs_.name; }
   bool is_active() const { return !end_; }
   TaskState state() const { return end_ ? end_->state : TaskState::active; }
   /// \pre it has ended
   const TaskEnd& outcome() const { return *end_; }
-  const RankRange& range() const { return range_; }
-  bool has_ranks() const { return range_.count > 0; }
+  const RankSet& rank_set() const { return rank_set_; }
+  bool has_ranks() const { return !rank_set_.empty(); }
+  /// How its ranks are spread over the nodes.
+  NodeCounts placement() const { return node_counts(layout_.placement_of(rank_set_)); }
   const TaskReport& last_report() const { return last_; }
 
   /// \name What happens to it
   /// @{
   /// It has these ranks from now on; count 0: none.
-  void run_on(const RankRange& range);
+  void run_on(const RankSet& ranks);
   /// Its ranks are free.
   void end(TaskEnd end);
   void note(const TaskReport& report);
@@ -80,16 +82,18 @@ class ScheduledTask {
   /// Whether it has trained on `num_ranks` ranks.
   bool has_run_on(int num_ranks) const { return rates_.has_run_on().contains(num_ranks); }
   /// Whether steps on its present ranks have been reported.
-  bool is_measured() const { return rates_.measured(range_.count).has_value(); }
-  /// A step on `num_ranks` ranks, as models of its time take it.
+  bool is_measured() const { return rates_.measured(placement()).has_value(); }
+  /// A step on ranks that are so spread over nodes, as models of its time take it.
+  StepPoint point(const NodeCounts& counts) const { return rates_.point(counts); }
+  /// The same on as few nodes as possible.
   StepPoint point(int num_ranks) const { return rates_.point(num_ranks); }
   /// Seconds until it ends on its present ranks; nothing where that is not known.
   std::optional<double> time_left() const;
 
  private:
   TaskNeeds needs_;
-  int ranks_per_node_;
-  RankRange range_;
+  Layout layout_;
+  RankSet rank_set_;
   std::optional<TaskEnd> end_;
   TaskReport last_;
   TaskRates rates_;

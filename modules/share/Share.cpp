@@ -32,7 +32,7 @@ Share::Share(const Communicator& world, ShareMachine machine, ShareOptions optio
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       stop_(stop),
-      scheduler_(options_, Layout::of_ranks(world.size(), machine_.ranks_per_node), std::move(record)),
+      scheduler_(options_, Layout::of_nodes(machine_.nodes), std::move(record)),
       arrivals_(world, options_, scheduler_,
                 {[this](const ShareTaskOptions& task) { add(task); }, [this] { return now(); }}),
       mover_(world),
@@ -64,14 +64,14 @@ void Share::train() {
   if (mine) {
     const ScheduledTask& task = scheduler_.task(*mine);
     const bool wants_news = options_.policy.name == SharePolicyName::adaptive && !task.is_measured();
-    training.emplace(
-        TrainingTask{runs_[*mine].get(), *mover_.group(task.range()), wants_news, [this, mine] { conclude(*mine); }});
+    training.emplace(TrainingTask{runs_[*mine].get(), *mover_.group(task.rank_set()), wants_news,
+                                  [this, mine] { conclude(*mine); }});
   }
   turns_.train(training, options_.policy.interval_s);
 }
 
 void Share::conclude(std::size_t task) {
-  const Communicator& ranks = *mover_.group(scheduler_.task(task).range());
+  const Communicator& ranks = *mover_.group(scheduler_.task(task).rank_set());
   runs_[task]->conclude(stop_, [&](const RunResult& result) { hooks_.store(*runs_[task], result, ranks); });
 }
 
@@ -96,11 +96,11 @@ bool Share::exchange_reports() {
   // A signal may have reached some ranks only, and may stop a task within its own run: either stops the share.
   bool stop = world_.allreduce(stop_.stop_requested() ? 1 : 0, ReduceOp::max) == 1;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    const RankRange range = scheduler_.task(i).range();
-    if (range.count == 0) continue;
+    const RankSet& ranks = scheduler_.task(i).rank_set();
+    if (ranks.empty()) continue;
     ReportNumbers numbers{};
-    if (world_.rank() == range.first) numbers = numbers_of(runs_[i]->report());
-    world_.broadcast(std::span<double>(numbers), range.first);
+    if (world_.rank() == ranks.first()) numbers = numbers_of(runs_[i]->report());
+    world_.broadcast(std::span<double>(numbers), ranks.first());
     const TaskReport report = report_of(numbers);
     runs_[i]->note_reported();
     scheduler_.note_report(i, report);
@@ -111,18 +111,18 @@ bool Share::exchange_reports() {
 
 void Share::finish(std::size_t index) {
   const std::string& name = runs_[index]->name();
-  const RankRange range = scheduler_.task(index).range();
+  const RankSet ranks = scheduler_.task(index).rank_set();
   std::array<int, 3> numbers{};  // state, exit code, whether it is stored; by the task's root
   std::string why;
-  if (range.contains(world_.rank())) {
+  if (ranks.contains(world_.rank())) {
     conclude(index);
     const TaskEnd& mine = runs_[index]->outcome();
     numbers = {static_cast<int>(mine.state), static_cast<int>(mine.code), mine.is_stored ? 1 : 0};
     why = mine.error;
   }
   world_.idle_barrier();  // the last checkpoint takes its time
-  world_.broadcast(std::span<int>(numbers), range.first);
-  why = world_.broadcast(why, range.first);
+  world_.broadcast(std::span<int>(numbers), ranks.first());
+  why = world_.broadcast(why, ranks.first());
   const auto state = static_cast<TaskState>(numbers[0]);
   scheduler_.end(index, {state, static_cast<ExitCode>(numbers[1]), numbers[2] != 0, why}, now());
   runs_[index]->abandon();
@@ -134,7 +134,7 @@ void Share::finish(std::size_t index) {
 }
 
 void Share::finish_if_ended(std::size_t task) {
-  const bool has_ended = scheduler_.task(task).range().contains(world_.rank()) && runs_[task]->has_ended();
+  const bool has_ended = scheduler_.task(task).rank_set().contains(world_.rank()) && runs_[task]->has_ended();
   if (world_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1) finish(task);
 }
 
@@ -149,12 +149,12 @@ void Share::stop_all() {
 void Share::save(const std::vector<std::size_t>& tasks) {
   if (tasks.empty()) return;
   std::vector<SharedTask*> runs;
-  std::vector<RankRange> ranges;
+  std::vector<RankSet> rank_sets;
   for (const std::size_t task : tasks) {
     runs.push_back(runs_[task].get());
-    ranges.push_back(scheduler_.task(task).range());
+    rank_sets.push_back(scheduler_.task(task).rank_set());
   }
-  const double seconds = mover_.save(runs, ranges);
+  const double seconds = mover_.save(runs, rank_sets);
   for (const std::size_t task : tasks) {
     scheduler_.task(task).note_checkpoint(seconds);
     finish_if_ended(task);
@@ -173,7 +173,7 @@ void Share::checkpoint_due() {
 
 void Share::add(const ShareTaskOptions& task) {
   std::unique_ptr<SharedTask> run = hooks_.make_task(task);
-  ScheduledTask scheduled(run->needs(), machine_.ranks_per_node, machine_.links);
+  ScheduledTask scheduled(run->needs(), Layout::of_nodes(machine_.nodes), machine_.links);
   if (run->history().is_finished) scheduled.end({TaskState::complete, ExitCode::complete, true, {}});
   scheduler_.add(std::move(scheduled), run->history().checkpoint.has_value());
   runs_.push_back(std::move(run));
@@ -191,13 +191,10 @@ ShareDecision Share::decide() {
   agreed(world_, [&] {
     if (world_.is_root()) decided = scheduler_.decide(now());
   });
-  decided.ranges.resize(runs_.size());
-  std::vector<int> bounds;
-  for (const RankRange& range : decided.ranges)
-    bounds.insert(bounds.end(), {range.first, range.count});
-  world_.broadcast(std::span(bounds));
-  for (std::size_t i = 0; i < runs_.size(); ++i)
-    decided.ranges[i] = {bounds[2 * i], bounds[2 * i + 1]};
+  decided.rank_sets.resize(runs_.size());
+  std::vector<int> owners = owners_of(decided.rank_sets, world_.size());
+  world_.broadcast(std::span(owners));
+  decided.rank_sets = sets_of(owners, runs_.size());
   return decided;
 }
 
@@ -205,38 +202,38 @@ void Share::decide_and_move() {
   while (scheduler_.has_active()) {
     const ShareDecision decided = decide();
     if (RangeLog::takes_reports())
-      RangeLog::report(InstantEvent{wall_clock_ns(), "allocation", scheduler_.changes_text(decided.ranges)});
+      RangeLog::report(InstantEvent{wall_clock_ns(), "allocation", scheduler_.changes_text(decided.rank_sets)});
     if (world_.is_root()) scheduler_.adopt(decided, now());
-    if (move(decided.ranges)) break;
+    if (move(decided.rank_sets)) break;
     for (std::size_t i = 0; i < runs_.size(); ++i)
       if (scheduler_.task(i).has_ranks()) finish_if_ended(i);
   }
-  const std::vector<RankRange> ranges = scheduler_.ranges();
-  mover_.release_groups(ranges);
-  if (scheduler_.has_active() && std::ranges::all_of(ranges, [](const RankRange& range) { return range.count == 0; }))
+  const std::vector<RankSet> rank_sets = scheduler_.rank_sets();
+  mover_.release_groups(rank_sets);
+  if (scheduler_.has_active() && std::ranges::all_of(rank_sets, &RankSet::empty))
     throw std::logic_error("tasks are left, and none of them has ranks");
 }
 
 // moves_in_turn(): ranks are left before another task comes to them.
-bool Share::move(const std::vector<RankRange>& ranges) {
-  const std::vector<std::size_t> saved = scheduler_.at_risk(ranges);
+bool Share::move(const std::vector<RankSet>& decided) {
+  const std::vector<std::size_t> saved = scheduler_.at_risk(decided);
   save(saved);
   // One that has ended leaves its ranks to the others.
   if (!std::ranges::all_of(saved, [&](std::size_t task) { return scheduler_.task(task).is_active(); })) return false;
   bool all_moved = true;
-  for (const RankMove& move : moves_in_turn(scheduler_.ranges(), ranges))
+  for (const RankMove& move : moves_in_turn(scheduler_.rank_sets(), decided))
     if (scheduler_.task(move.task).is_active()) all_moved = move_one(move.task, move.to) && all_moved;
   return all_moved;
 }
 
-bool Share::move_one(std::size_t task, const RankRange& range) {
+bool Share::move_one(std::size_t task, const RankSet& ranks) {
   try {
-    const double seconds = mover_.move(*runs_[task], range);
-    scheduler_.note_move(task, range, seconds, now());
+    const double seconds = mover_.move(*runs_[task], ranks);
+    scheduler_.note_move(task, ranks, seconds, now());
     return true;
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
-    after_failed_move(task, range.count, error);
+    after_failed_move(task, ranks.count(), error);
     return false;
   }
 }
@@ -262,23 +259,23 @@ ShareDecision Share::rehearse() {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const ScheduledTask& task = scheduler_.task(i);
     if (task.is_active())
-      rehearse_one(i, decided.ranges[i].count > 0 ? decided.ranges[i] : RankRange{0, task.least_ranks()});
+      rehearse_one(i, decided.rank_sets[i].empty() ? RankSet(0, task.least_ranks()) : decided.rank_sets[i]);
   }
   return decided;
 }
 
 /// Builds the task as the first round would, on other ranks where its memory does not fit.
-void Share::rehearse_one(std::size_t index, RankRange range) {
+void Share::rehearse_one(std::size_t index, RankSet ranks) {
   ScheduledTask& task = scheduler_.task(index);
   for (;;) {
     try {
-      mover_.move(*runs_[index], range);
+      mover_.move(*runs_[index], ranks);
       return runs_[index]->abandon();
     } catch (const Error& error) {
       const bool is_refused = error.code() == ExitCode::environment && error.scope() == Scope::all_ranks;
-      if (!is_refused || !task.refuse(range.count, world_.size())) throw;
-      if (world_.is_root()) log_warning(does_not_fit(task.name(), range.count, error));
-      range = {0, task.least_ranks()};
+      if (!is_refused || !task.refuse(ranks.count(), world_.size())) throw;
+      if (world_.is_root()) log_warning(does_not_fit(task.name(), ranks.count(), error));
+      ranks = {0, task.least_ranks()};
     }
   }
 }

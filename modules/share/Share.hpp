@@ -74,15 +74,15 @@ class Share {
   /// Each task's ranks save it at the same time as the others theirs. What has ended meanwhile is finished.
   void save(const std::vector<std::size_t>& tasks);
   void add(const ShareTaskOptions& task);
-  /// Rank 0's decision; other ranks get its ranges alone.
+  /// Rank 0's decision; other ranks get its sets of ranks alone.
   ShareDecision decide();
   /// A task that cannot run on the ranks that it is given requests others or ends, and all is decided again.
   void decide_and_move();
-  /// False: a task could not be moved as `ranges` says.
-  bool move(const std::vector<RankRange>& ranges);
-  bool move_one(std::size_t task, const RankRange& range);
+  /// False: a task could not be moved as `decided` says.
+  bool move(const std::vector<RankSet>& decided);
+  bool move_one(std::size_t task, const RankSet& ranks);
   void after_failed_move(std::size_t task, int num_ranks, const Error& error);
-  void rehearse_one(std::size_t task, RankRange range);
+  void rehearse_one(std::size_t task, RankSet ranks);
   /// @}
 
   double now() const { return scheduler_.record().elapsed_s + seconds_since(start_); }

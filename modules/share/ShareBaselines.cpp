@@ -33,8 +33,11 @@ class TaskSteps {
     for (const AllocationInterval& interval : record.intervals) {
       if (interval.task != task.name || interval.measured_step_s <= 0) continue;
       const int ranks = static_cast<int>(interval.ranks);
-      measured_[ranks].push_back(interval.measured_step_s);
-      observations.push_back({task.step_on(ranks), interval.measured_step_s});
+      const NodeCounts counts = task.step_at ? counts_from(interval.placement) : NodeCounts();
+      const StepPoint at = counts.empty() ? task.step_on(ranks) : task.step_at(counts);
+      observations.push_back({at, interval.measured_step_s});
+      // The other policies put tasks on as few nodes as possible: what was measured on more is for the model alone.
+      if (at == task.step_on(ranks)) measured_[ranks].push_back(interval.measured_step_s);
     }
     if (!observations.empty()) model_.emplace(std::make_shared<StepTimeModel>(), observations);
   }
@@ -46,6 +49,7 @@ class TaskSteps {
     const Prediction step = model_->predict(task_.step_on(ranks));
     const auto known = measured_.find(ranks);
     if (known == measured_.end()) {
+      if (measured_.empty()) return {step.seconds, step.low, step.high, false};
       // One measured number of ranks cannot separate what scales from what does not: the model would only repeat its
       // assumptions.
       if (step.trust == Trust::refused || measured_.size() == 1) return bounded(step, ranks);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduling/model/StepPoint.hpp"
+#include "scheduling/rates/Machine.hpp"
 #include "share/ShareRecord.hpp"
 
 namespace multicard {
@@ -15,7 +16,8 @@ struct BaselineTask {
   std::string name;
   int least_ranks = 1, max_ranks = 1;     ///< that it can use
   int equal_ranks = 1;                    ///< that the policy equal gives it
-  std::function<StepPoint(int)> step_on;  ///< its step on that many ranks
+  std::function<StepPoint(int)> step_on;  ///< its step on that many ranks, on as few nodes as possible
+  std::function<StepPoint(const NodeCounts&)> step_at = {};  ///< on ranks that are so spread over nodes
 };
 
 /// For the policies sequential and equal on `num_ranks` ranks: the steps that the tasks of `record` have completed,

@@ -129,6 +129,10 @@ SharePolicyOptions read_policy(Section section, const Deck& deck) {
     section.reject("ranks", "is missing", "the policy is fixed", "Write {TASK: RANKS, ...}.");
   if (policy.name != SharePolicyName::fixed && !policy.ranks.empty())
     section.reject("ranks", "is for the policy fixed");
+  policy.placement = section.choice<Spread>("placement", policy.placement, kSpreadWords);
+  if (policy.name == SharePolicyName::adaptive && section.has("placement"))
+    section.reject("placement", "is for the policies equal, sequential and fixed",
+                   "adaptive decides about nodes itself");
   return policy;
 }
 

@@ -10,6 +10,7 @@
 #include "config/Smoke.hpp"
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
+#include "scheduling/solve/NearPlacement.hpp"
 #include "scheduling/solve/SplitProblem.hpp"
 #include "tasks/options/RunSettings.hpp"
 
@@ -40,8 +41,9 @@ struct ShareTaskOptions {
 struct SharePolicyOptions {
   SharePolicyName name = SharePolicyName::adaptive;
   double interval_s = 10;
-  double min_gain = 0.05;            ///< share of the objective below which nothing is changed
-  std::map<std::string, int> ranks;  ///< fixed: of each task
+  double min_gain = 0.05;             ///< share of the objective below which nothing is changed
+  std::map<std::string, int> ranks;   ///< fixed: of each task
+  Spread placement = Spread::packed;  ///< over as few nodes as possible, or as many; adaptive: as predictions say
 };
 
 /// `arrivals` of a deck.

@@ -18,8 +18,9 @@ constexpr double kShownS = 0.5;
 enum class Detail { ranks, time_left, all };
 
 std::string task_text(const ScheduledTask& task, Detail detail) {
-  std::string text = detail == Detail::ranks ? fmt::format("{} {}", task.name(), task.range().count)
-                                             : fmt::format("{} {}", task.name(), counted(task.range().count, "rank"));
+  std::string text = detail == Detail::ranks
+                         ? fmt::format("{} {}", task.name(), task.rank_set().count())
+                         : fmt::format("{} {}", task.name(), counted(task.rank_set().count(), "rank"));
   if (detail == Detail::ranks || !task.has_ranks()) return text;
   if (detail == Detail::all && task.last_report().step_s > 0)
     text += fmt::format(", {:.3g} steps/s", 1 / task.last_report().step_s);

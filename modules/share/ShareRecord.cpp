@@ -53,11 +53,13 @@ AllocationInterval* ShareRecord::open_interval(const std::string& task) {
   return last != intervals.rend() && last->end_s < 0 ? &*last : nullptr;
 }
 
-void ShareRecord::note(const std::string& task, const RankRange& range, double now, double predicted_step_s) {
+void ShareRecord::note(const std::string& task, const RankSet& ranks, double now, double predicted_step_s,
+                       const std::string& placement) {
   AllocationInterval* open = open_interval(task);
-  if (open && open->first_rank == range.first && open->ranks == range.count) return;
+  if (open && open->rank_list == ranks.text()) return;
   if (open) open->end_s = now;
-  if (range.count > 0) intervals.push_back({task, range.first, range.count, now, -1, predicted_step_s, 0});
+  if (!ranks.empty())
+    intervals.push_back({task, ranks.first(), ranks.count(), now, -1, predicted_step_s, 0, ranks.text(), placement});
 }
 
 void ShareRecord::measure(const std::string& task, std::int64_t num_completed, double step_s) {
@@ -108,6 +110,7 @@ TableGroup allocation_group(const ShareRecord& record, const std::vector<Allocat
   group.tables["intervals"] = table_of(record.intervals);
   group.tables["decisions"] = table_of(record.changes);
   group.tables["kept"] = table_of(record.rejected);
+  group.tables["placements"] = table_of(record.placements);
   group.tables["baselines"] = table_of(baselines);
   return group;
 }
@@ -129,6 +132,7 @@ void write_share_record(const std::string& path, const ShareRecord& record, doub
                   {"intervals", json_of(record.intervals)},
                   {"changes", json_of(record.changes)},
                   {"kept", json_of(record.rejected)},
+                  {"placements", json_of(record.placements)},
                   {"arrivals", json_of(record.arrivals)}};
   write_file(path, json_text(json, 1) + "\n");
 }
@@ -145,6 +149,7 @@ ShareRecord read_share_record(const std::string& path) {
     record.intervals = rows_of<AllocationInterval>(json.at("intervals"));
     record.changes = rows_of<AllocationChange>(json.at("changes"));
     if (json.contains("kept")) record.rejected = rows_of<RejectedChange>(json.at("kept"));  // older records lack them
+    if (json.contains("placements")) record.placements = rows_of<AllocationPlacement>(json.at("placements"));
     record.arrivals = rows_of<ShareArrival>(json.at("arrivals"));
     read_progress(json, record);
   } catch (const nlohmann::json::exception&) {

@@ -36,13 +36,16 @@ struct ShareRecord {
   std::vector<AllocationInterval> intervals;
   std::vector<AllocationChange> changes;
   std::vector<RejectedChange> rejected;  ///< of several in a row with one reason, the first
+  std::vector<AllocationPlacement> placements;
   std::vector<ShareArrival> arrivals;
   std::map<std::string, ShareProgress> progress;  ///< by task
   static constexpr int kSeveral = -1;
   int num_ranks = 0;  ///< of the launches that trained; 0: none has; kSeveral: not all had as many
 
-  /// The task has `range` from `now` on (count 0: none): ends its interval, and begins another.
-  void note(const std::string& task, const RankRange& range, double now, double predicted_step_s = 0);
+  /// The task has these ranks from `now` on, or none: ends its interval, and begins another. \param placement as
+  /// AllocationInterval has it
+  void note(const std::string& task, const RankSet& ranks, double now, double predicted_step_s = 0,
+            const std::string& placement = {});
   /// Completed steps of the task, and seconds of a step in its open interval.
   void measure(const std::string& task, std::int64_t num_completed, double step_s);
   /// A decision, which changes something or not.

@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "scheduling/policy/AdaptivePolicy.hpp"
 #include "scheduling/policy/SimplePolicies.hpp"
+#include "share/PlacementNotes.hpp"
 #include "share/ShareBaselines.hpp"
 
 namespace multicard {
@@ -28,6 +29,11 @@ std::unique_ptr<SchedulingPolicy> make_policy(SharePolicyName name, const Adapti
   }
 }
 
+Layout spread_as(Layout layout, Spread spread) {
+  layout.spread = spread;
+  return layout;
+}
+
 std::string seconds_text(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.4g} s", *seconds) : std::string("impossible");
 }
@@ -38,9 +44,9 @@ ShareScheduler::ShareScheduler(const ShareOptions& options, const Layout& layout
     : objective_(options.objective),
       policy_options_(options.policy),
       num_deck_tasks_(options.tasks.size()),
-      layout_(layout),
+      layout_(spread_as(layout, options.policy.placement)),
       adaptive_{options.objective, options.policy.min_gain},
-      policy_(make_policy(options.policy.name, adaptive_, layout)),
+      policy_(make_policy(options.policy.name, adaptive_, layout_)),
       record_(std::move(record)) {}
 
 std::size_t ShareScheduler::add(ScheduledTask task, bool is_resumed) {
@@ -64,18 +70,18 @@ bool ShareScheduler::is_any_stopped() const {
   return std::ranges::any_of(tasks_, [](const auto& task) { return task->state() == TaskState::stopped; });
 }
 
-std::vector<RankRange> ShareScheduler::ranges() const {
-  std::vector<RankRange> ranges;
-  ranges.reserve(tasks_.size());
+std::vector<RankSet> ShareScheduler::rank_sets() const {
+  std::vector<RankSet> rank_sets;
+  rank_sets.reserve(tasks_.size());
   for (const auto& task : tasks_)
-    ranges.push_back(task->range());
-  return ranges;
+    rank_sets.push_back(task->rank_set());
+  return rank_sets;
 }
 
-std::string ShareScheduler::changes_text(const std::vector<RankRange>& ranges) const {
+std::string ShareScheduler::changes_text(const std::vector<RankSet>& decided) const {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const int before = tasks_[i]->range().count, after = ranges[i].count;
+    const int before = tasks_[i]->rank_set().count(), after = decided[i].count();
     if (before == 0 && after == 0) continue;
     const std::string change = before == after ? std::string() : fmt::format("{} -> ", before);
     texts.push_back(fmt::format("{}: {}{}", tasks_[i]->name(), change, counted(after, "rank")));
@@ -85,7 +91,7 @@ std::string ShareScheduler::changes_text(const std::vector<RankRange>& ranges) c
 
 std::optional<std::size_t> ShareScheduler::task_on(int rank) const {
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i]->range().contains(rank)) return i;
+    if (tasks_[i]->rank_set().contains(rank)) return i;
   return std::nullopt;
 }
 
@@ -111,7 +117,7 @@ int ShareScheduler::equal_ranks(std::size_t task, int num_ranks) const {
 }
 
 ShareDecision ShareScheduler::decide(double now) {
-  ShareDecision decided{std::vector<RankRange>(tasks_.size()), views(), {}};
+  ShareDecision decided{std::vector<RankSet>(tasks_.size()), views(), {}};
   if (decided.active.empty()) return decided;
   ActiveTasks active;
   for (const TaskView& task : decided.active)
@@ -119,8 +125,7 @@ ShareDecision ShareScheduler::decide(double now) {
   decided.decision = policy_->decide(now, active);
   std::size_t k = 0;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i]->is_active())
-      decided.ranges[i] = range_of(decided.decision.placements[k++], layout_.machine.gpus_per_node);
+    if (tasks_[i]->is_active()) decided.rank_sets[i] = layout_.ranks_of(decided.decision.placements[k++]);
   return decided;
 }
 
@@ -129,18 +134,36 @@ void ShareScheduler::adopt(const ShareDecision& decided, double now) {
   bool is_change = false;
   for (std::size_t k = 0; k < decided.active.size(); ++k) {
     const TaskView& task = decided.active[k];
-    const int before = task.ranks(), after = gpus_of(decision.placements[k]);
+    const NodeCounts counts = node_counts(decision.placements[k]);
+    const int before = task.ranks(), after = gpus_of(decision.placements[k]), nodes = static_cast<int>(counts.size());
     // Kept until note_move(), which puts it into the interval that begins there.
-    const double rate = rate_on(task, after);
+    const double rate = rate_on(task, {after, layout_.has_several_nodes() ? nodes : 0});
     predicted_[task.name] = rate > 0 ? 1 / rate : 0;
-    if (after == before) continue;
+    if (after == before && counts == node_counts(task.placement)) continue;
     is_change = true;
-    record_.changes.push_back({now, task.name, before, after, decision.gain, decision.cost_s, decision.reason});
-    log_info(
-        fmt::format("{:>8.1f} s  {}: {} -> {} ({})", now, task.name, before, counted(after, "rank"), decision.reason));
+    record_.changes.push_back(
+        {now, task.name, before, after, decision.gain, decision.cost_s, decision.reason, counts_text(counts)});
+    const std::string on_nodes = layout_.has_several_nodes() && after > 0 ? " on " + nodes_text(counts) : "";
+    log_info(fmt::format("{:>8.1f} s  {}: {} -> {}{} ({})", now, task.name, before, counted(after, "rank"), on_nodes,
+                         decision.reason));
   }
   record_.decide(is_change, {now, decision.gain, decision.cost_s, decision.reason});
+  note_placements(decided, now);
   log_expectation(decided.active);
+}
+
+/// What a step of each task takes where its ranks are now, and over other numbers of nodes: once for each set of tasks
+/// and placements for which that is known.
+void ShareScheduler::note_placements(const ShareDecision& decided, double now) {
+  if (policy_options_.name != SharePolicyName::adaptive || !layout_.has_several_nodes()) return;
+  PlacementNotes notes;
+  for (std::size_t k = 0; k < decided.active.size(); ++k)
+    notes.add(decided.active[k], node_counts(decided.decision.placements[k]), layout_.machine, now);
+  if (notes.rows.empty() || notes.key == placed_for_) return;
+  placed_for_ = notes.key;
+  record_.placements.insert(record_.placements.end(), notes.rows.begin(), notes.rows.end());
+  for (const std::string& line : notes.lines)
+    log_info(line);
 }
 
 /// Once for each set of tasks, when steps of all of them have been measured. Moves are free in these values.
@@ -151,7 +174,7 @@ void ShareScheduler::log_expectation(const std::vector<TaskView>& tasks) {
   if (policy_options_.name != SharePolicyName::adaptive || !is_about_time(objective_) || tasks.size() < 2 ||
       names == expected_for_)
     return;
-  const std::optional<Allocation> best = expected_values(adaptive_, tasks, layout_.num_gpus);
+  const std::optional<Allocation> best = expected_values(adaptive_, tasks, layout_.divided());
   if (!best) return;
   expected_for_ = names;
   log_info(fmt::format("{:<10}{} of what is left: {:.4g} s by sharing, {} one after another, {} in the equal split",
@@ -165,11 +188,11 @@ void ShareScheduler::log_expectation(const std::vector<TaskView>& tasks) {
                          other == best->sequential ? "one after another" : "the equal split"));
 }
 
-// A range of no ranks counts as one it has not run on: a task that will wait is saved too.
-std::vector<std::size_t> ShareScheduler::at_risk(const std::vector<RankRange>& ranges) const {
+// No ranks count as a number that it has not run on: a task that will wait is saved too.
+std::vector<std::size_t> ShareScheduler::at_risk(const std::vector<RankSet>& decided) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i]->has_ranks() && !tasks_[i]->has_run_on(ranges[i].count)) found.push_back(i);
+    if (tasks_[i]->has_ranks() && !tasks_[i]->has_run_on(decided[i].count())) found.push_back(i);
   return found;
 }
 
@@ -183,13 +206,14 @@ void ShareScheduler::note_report(std::size_t task, const TaskReport& report) {
   record_.measure(tasks_[task]->name(), report.num_completed, report.step_s);
 }
 
-void ShareScheduler::note_move(std::size_t task, const RankRange& range, double seconds, double now) {
-  tasks_[task]->run_on(range);
-  if (range.count > 0) {
+void ShareScheduler::note_move(std::size_t task, const RankSet& ranks, double seconds, double now) {
+  tasks_[task]->run_on(ranks);
+  if (!ranks.empty()) {
     tasks_[task]->note_move(seconds);
     record_.begin(layout_.num_gpus);
   }
-  record_.note(tasks_[task]->name(), range, now, predicted_[tasks_[task]->name()]);
+  record_.note(tasks_[task]->name(), ranks, now, predicted_[tasks_[task]->name()],
+               counts_text(tasks_[task]->placement()));
 }
 
 // Only an error of the environment, such as memory that does not suffice, may disappear on other ranks. After it, the
@@ -225,7 +249,8 @@ std::vector<AllocationBaseline> ShareScheduler::baselines() const {
     const ScheduledTask& task = *tasks_[i];
     if (task.state() != TaskState::complete || !record_.progress.contains(task.name())) return {};
     tasks.push_back({task.name(), task.least_ranks(), task.max_ranks(ranks), equal_ranks(i, ranks),
-                     [&task](int number) { return task.point(number); }});
+                     [&task](int number) { return task.point(number); },
+                     [&task](const NodeCounts& counts) { return task.point(counts); }});
   }
   return predict_baselines(record_, tasks, ranks);
 }

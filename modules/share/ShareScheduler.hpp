@@ -18,14 +18,14 @@ namespace multicard {
 
 /// Who is to get which ranks.
 struct ShareDecision {
-  std::vector<RankRange> ranges;  ///< of each task of the share; those that have ended have none
-  std::vector<TaskView> active;   ///< the tasks that have not, as the policy saw them
-  Decision decision;              ///< about those
+  std::vector<RankSet> rank_sets;  ///< of each task of the share; those that have ended have none
+  std::vector<TaskView> active;    ///< the tasks that have not, as the policy saw them
+  Decision decision;               ///< about those
 };
 
 /// Decides which tasks get which ranks, and keeps account of what becomes of them. Every rank has one and reports to it
 /// what happens, in the same order. What depends on time is rank 0's alone: its decisions (decide(), adopt()), which
-/// are sent to the others as ranges, and its record. Seconds count from the first launch.
+/// are sent to the others as sets of ranks, and its record. Seconds count from the first launch.
 class ShareScheduler {
  public:
   /// \param layout of the job's ranks
@@ -42,9 +42,9 @@ class ShareScheduler {
   ScheduledTask& task(std::size_t index) { return *tasks_[index]; }
   bool has_active() const;
   /// Ranks of each task; count 0: none.
-  std::vector<RankRange> ranges() const;
-  /// "a: 2 ranks; b: 1 -> 3 ranks": what `ranges` change, of the tasks that have or get any.
-  std::string changes_text(const std::vector<RankRange>& ranges) const;
+  std::vector<RankSet> rank_sets() const;
+  /// "a: 2 ranks; b: 1 -> 3 ranks": what `decided` changes, of the tasks that have or get any.
+  std::string changes_text(const std::vector<RankSet>& decided) const;
   /// The task that has the rank; nothing where none has.
   std::optional<std::size_t> task_on(int rank) const;
   /// @}
@@ -56,17 +56,17 @@ class ShareScheduler {
   /// The decision is carried out now: notes and logs it.
   void adopt(const ShareDecision& decision, double now);
   /// @}
-  /// Tasks that must have a checkpoint before they get `ranges`, because memory alone will hold their state for longer
-  /// than a move: they will wait, or may not fit where they go.
-  std::vector<std::size_t> at_risk(const std::vector<RankRange>& ranges) const;
+  /// Tasks that must have a checkpoint before they get these ranks, because memory alone will hold their state for
+  /// longer than a move: they will wait, or may not fit where they go.
+  std::vector<std::size_t> at_risk(const std::vector<RankSet>& decided) const;
 
   /// \name What has happened
   /// @{
   /// A task that arrived cannot be made. The others continue.
   void fail_arrival(const std::string& name, const Error& error);
   void note_report(std::size_t task, const TaskReport& report);
-  /// The task runs on `range` (count 0: on none), to which it moved in `seconds`.
-  void note_move(std::size_t task, const RankRange& range, double seconds, double now);
+  /// The task runs on these ranks, or on none, to which it moved in `seconds`.
+  void note_move(std::size_t task, const RankSet& ranks, double seconds, double now);
   /// It cannot run on the ranks that it was given and has none now. Where the policy lets it have others, it requests
   /// those (true). Else it has failed.
   bool refuse_ranks(std::size_t task, int num_ranks, const Error& error, double now);
@@ -92,6 +92,7 @@ class ShareScheduler {
   int requested_ranks(std::size_t task) const;
   int equal_ranks(std::size_t task, int num_ranks) const;
   void log_expectation(const std::vector<TaskView>& tasks);
+  void note_placements(const ShareDecision& decided, double now);
 
   Objective objective_;
   SharePolicyOptions policy_options_;
@@ -103,6 +104,7 @@ class ShareScheduler {
   ShareRecord record_;
   std::map<std::string, double> predicted_;  ///< seconds of a step of each task on its ranks
   std::string expected_for_;                 ///< tasks of the last log_expectation()
+  std::string placed_for_;                   ///< tasks and placements of the last note_placements()
   std::map<std::string, std::string> failed_arrivals_;
   std::optional<ExitCode> failure_;  ///< of the first task that failed
 };

@@ -36,8 +36,9 @@ WatchedShare watched_share(const ShareScheduler& scheduler, const ShareOptions& 
   for (std::size_t i = 0; i < scheduler.num_tasks(); ++i) {
     const ScheduledTask& task = scheduler.task(i);
     WatchedTask of{task.name(), state_of(task), options.run.output + "/tasks/" + task.name()};
-    of.first_rank = task.range().first;
-    of.ranks = task.range().count;
+    of.first_rank = task.rank_set().first();
+    of.ranks = task.rank_set().count();
+    of.rank_list = task.rank_set().text();
     of.step = task.last_report().num_completed;
     of.total_steps = task.last_report().num_steps;
     if (task.last_report().step_s > 0) of.step_s = task.last_report().step_s;

@@ -139,10 +139,13 @@ std::string share_of_ranks(const WatchedShare& share) {
   std::string text;
   for (const WatchedTask& task : share.tasks) {
     if (task.ranks == 0) continue;
-    const std::int64_t last = task.first_rank + task.ranks - 1;
-    text +=
-        fmt::format("{}{} has {}", text.empty() ? "" : "; ", shown(task.name),
-                    task.ranks == 1 ? fmt::format("rank {}", last) : fmt::format("ranks {}-{}", task.first_rank, last));
+    std::string ranks = shown(task.rank_list);
+    if (ranks.empty()) {  // of an older version, whose ranks are consecutive
+      const std::int64_t last = task.first_rank + task.ranks - 1;
+      ranks = task.ranks == 1 ? fmt::format("{}", last) : fmt::format("{}-{}", task.first_rank, last);
+    }
+    text += fmt::format("{}{} has {} {}", text.empty() ? "" : "; ", shown(task.name),
+                        task.ranks == 1 ? "rank" : "ranks", ranks);
   }
   return text;
 }

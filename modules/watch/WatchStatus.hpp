@@ -104,6 +104,7 @@ struct WatchedTask {
   std::string name, state;  ///< waiting, training, complete, stopped, failed
   std::string output;       ///< its folder, with a status file of its own once it has trained
   std::int64_t first_rank = 0, ranks = 0;
+  std::string rank_list = {};  ///< "0-2, 5"
   std::int64_t step = 0, total_steps = 0;
   double step_s = kNone, left_s = kNone;
 };
@@ -179,7 +180,7 @@ constexpr auto columns_of(const WatchedTask* /*row*/) {
   return std::tuple(column("name", &Row::name), column("state", &Row::state), column("output", &Row::output),
                     column("first_rank", &Row::first_rank), column("ranks", &Row::ranks), column("step", &Row::step),
                     column("total_steps", &Row::total_steps), column("step_s", &Row::step_s),
-                    column("left_s", &Row::left_s));
+                    column("left_s", &Row::left_s), column("rank_list", &Row::rank_list, Since::later));
 }
 constexpr auto columns_of(const WatchedShare* /*row*/) {
   using Row = WatchedShare;

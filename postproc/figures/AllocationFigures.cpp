@@ -37,7 +37,7 @@ Bar bar_of(std::int64_t rank, const std::vector<AllocationInterval>& intervals,
   bar.label = fmt::format("rank {}", rank);
   double until = 0;
   for (const AllocationInterval& interval : intervals) {
-    if (rank < interval.first_rank || rank >= interval.first_rank + interval.ranks) continue;
+    if (!has_rank(interval, rank)) continue;
     // A segment without a colour is a gap: the rank had no task.
     if (interval.start_s > until) bar.segments.push_back({interval.start_s - until, "", ""});
     // Intervals that overlap are drawn from where the one before ended.
@@ -63,7 +63,7 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   const double end_s = end_of(intervals);
   std::map<std::string, int> changes;
   for (const AllocationInterval& interval : intervals) {
-    num_ranks = std::max(num_ranks, interval.first_rank + interval.ranks);
+    num_ranks = std::max(num_ranks, rank_runs(interval).back().last + 1);
     ++changes[interval.task];
   }
   int num_moves = 0;

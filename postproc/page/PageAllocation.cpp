@@ -32,10 +32,12 @@ HtmlCell tenths(double seconds) {
   return {fmt::format("{:.1f}", seconds), seconds};
 }
 
-/// Ranks are consecutive: "3", "0–3".
+/// "3", "0–3", "0, 2".
 std::string ranks_of(const AllocationInterval& interval) {
-  const std::int64_t last = interval.first_rank + interval.ranks - 1;
-  return interval.ranks > 1 ? fmt::format("{}–{}", interval.first_rank, last) : std::to_string(last);
+  std::vector<std::string> parts;
+  for (const RankRun& run : rank_runs(interval))
+    parts.push_back(run.last > run.first ? fmt::format("{}–{}", run.first, run.last) : std::to_string(run.first));
+  return join(parts, ", ");
 }
 
 HtmlTable allocation_table(const std::vector<AllocationInterval>& intervals) {
@@ -63,6 +65,21 @@ std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
   if (errors.empty()) return "No task came to ranks for which a step time had been predicted.";
   return fmt::format("The step time was predicted {}; the median error is {}.",
                      counted(static_cast<long>(errors.size()), "time"), percent(median(errors)));
+}
+
+/// Which nodes ranks were put on, and what they would take elsewhere.
+HtmlTable placements_table(const std::vector<AllocationPlacement>& placements) {
+  using Row = AllocationPlacement;
+  const Columns<Row> columns{{"at, s", [](const Row& row) { return tenths(row.time_s); }},
+                             {"task", &Row::task},
+                             {"ranks on each node", &Row::placement},
+                             {"step, ms", [](const Row& row) { return milliseconds(row.predicted_step_s); }},
+                             {"", [](const Row& row) { return HtmlCell(row.is_chosen == 1 ? "chosen" : ""); }}};
+  return html_table(
+      "placements",
+      "What a step of each task takes on its ranks where they were put, and over another number of nodes, "
+      "as measured or predicted.",
+      columns, placements);
 }
 
 HtmlTable decisions_table(const std::vector<AllocationChange>& changes) {
@@ -125,6 +142,7 @@ std::string allocation_html(const Study& study) {
     out += subheading("Ranks of the tasks") + paragraph(sentence_of(record.intervals)) +
            table(allocation_table(record.intervals));
     if (!record.changes.empty()) out += table(decisions_table(record.changes));
+    if (!record.placements.empty()) out += table(placements_table(record.placements));
     if (!record.baselines.empty()) out += table(baselines_table(record.baselines, end_of(record.intervals)));
   }
   return out;

@@ -133,6 +133,15 @@ class Plan(PlanTest):
             if layout == "rubick":
                 self.assertAlmostEqual(json.loads(out.splitlines()[0])["value"], 113.0784211, delta=1e-9)
 
+    def test_the_fastest_measured_placement_is_taken_and_named(self):
+        table = self.write("rubick.csv", "exec_plan,placement,iter_time\nga,44,0.5\nzero,35,0.25\nga,62,0.125\n")
+        deck = self.write("placed.yaml", "machine: {nodes: 2, gpus_per_node: 5}\ntasks:\n"
+                          "  - {name: a, table: %s, layout: rubick, work: 100}\n" % table)
+        _, out, err = self.expect(0, run(1, "plan", deck, "--json"))
+        entry = json.loads(out)["schedule"][0]
+        self.assertEqual((entry["end_s"], entry["placement"], entry["variant"]), (25, "5+3", "plan zero"))
+        self.assertIn("fastest   a on 8 GPUs: placement 5+3, plan zero", err)
+
     def test_text_says_what_to_measure(self):
         code, out, err = run(1, "plan", str(SOURCE / "inputs" / "plan" / "example.yaml"))
         self.assertEqual((code, out), (0, ""), err)

@@ -41,12 +41,17 @@ ordered_json intervals_json(const PlanIntervals& intervals) {
 ordered_json schedule_json(const Plan& plan) {
   ordered_json list = ordered_json::array();
   if (!plan.allocation) return list;
-  for (const ScheduleEntry& entry : plan.allocation->schedule)
+  for (const ScheduleEntry& entry : plan.allocation->schedule) {
     list.push_back({{"task", plan.problem.tasks[entry.task].name},
                     {"gpus", entry.gpus},
                     {"nodes", entry.nodes},
                     {"start_s", entry.start_s},
                     {"end_s", number(entry.end_s)}});
+    const RateSource source =
+        plan.problem.tasks[entry.task].table.source(entry.gpus, entry.nodes, plan.problem.machine);
+    if (!source.placement.empty()) list.back()["placement"] = source.placement;
+    if (!source.variant.empty()) list.back()["variant"] = source.variant;
+  }
   return list;
 }
 

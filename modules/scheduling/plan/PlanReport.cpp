@@ -54,6 +54,23 @@ std::vector<std::string> schedule_lines(const Plan& plan) {
   return lines;
 }
 
+/// Which of several measured placements and variants the plan takes, where tables name them.
+void add_sources(const Plan& plan, std::vector<std::string>& lines) {
+  std::vector<std::string> known;
+  for (const ScheduleEntry& entry : plan.allocation->schedule) {
+    const AllocationTask& task = plan.problem.tasks[entry.task];
+    const RateSource source = task.table.source(entry.gpus, entry.nodes, plan.problem.machine);
+    if (!source.is_known()) continue;
+    std::vector<std::string> parts;
+    if (!source.placement.empty()) parts.push_back("placement " + source.placement);
+    if (!source.variant.empty()) parts.push_back(source.variant);
+    std::string text = fmt::format("{} on {}: {}", task.name, counted(entry.gpus, "GPU"), join(parts, ", "));
+    if (std::find(known.begin(), known.end(), text) != known.end()) continue;
+    lines.push_back(fmt::format("{:<10}{}", known.empty() ? "fastest" : "", text));
+    known.push_back(std::move(text));
+  }
+}
+
 std::string interval_text(const Plan& plan) {
   const std::optional<Interval>& value = plan.intervals.value;
   if (!value) return "";
@@ -120,6 +137,7 @@ std::vector<std::string> plan_report(const Plan& plan) {
   }
   const std::vector<std::string> schedule = schedule_lines(plan);
   lines.insert(lines.end(), schedule.begin(), schedule.end());
+  add_sources(plan, lines);
   lines.push_back(fmt::format("{:<10}{}{} ({}; {} ms)", "value",
                               value_text(plan.problem.objective, plan.allocation->value), interval_text(plan),
                               bound_text(plan), significant(plan.solve_ms, 3)));

@@ -13,7 +13,7 @@ Decision AdaptivePolicy::decide(double /*now*/, const ActiveTasks& tasks) {
   AdaptiveOptions options = options_;
   options.min_gain = history_.required_gain(options_.min_gain);
   SplitDecision split = decide_adaptively(options, views, layout_);
-  return {place(layout_, tasks, split.ranks), std::move(split.reason), split.gain, split.cost_s};
+  return {place(layout_, tasks, split.places()), std::move(split.reason), split.gain, split.cost_s};
 }
 
 }  // namespace multicard

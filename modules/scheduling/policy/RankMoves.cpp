@@ -6,21 +6,17 @@ namespace multicard {
 
 namespace {
 
-bool overlap(const RankRange& a, const RankRange& b) {
-  return a.first < b.first + b.count && b.first < a.first + a.count;
-}
-
-bool is_free(const RankRange& range, const std::vector<RankRange>& taken, std::size_t task) {
+bool is_free(const RankSet& ranks, const std::vector<RankSet>& taken, std::size_t task) {
   for (std::size_t i = 0; i < taken.size(); ++i)
-    if (i != task && taken[i].count > 0 && range.count > 0 && overlap(range, taken[i])) return false;
+    if (i != task && taken[i].overlaps(ranks)) return false;
   return true;
 }
 
 }  // namespace
 
-std::vector<RankMove> moves_in_turn(std::vector<RankRange> before, const std::vector<RankRange>& after) {
+std::vector<RankMove> moves_in_turn(std::vector<RankSet> before, const std::vector<RankSet>& after) {
   std::vector<RankMove> moves;
-  const auto move = [&](std::size_t task, const RankRange& to) {
+  const auto move = [&](std::size_t task, const RankSet& to) {
     moves.push_back({task, to});
     before[task] = to;
   };
@@ -35,7 +31,7 @@ std::vector<RankMove> moves_in_turn(std::vector<RankRange> before, const std::ve
       move(*next, after[*next]);
       open.erase(next);
     } else {  // each waits for ranks of another: one of them has ranks
-      move(*std::ranges::find_if(open, [&](std::size_t task) { return before[task].count > 0; }), {});
+      move(*std::ranges::find_if(open, [&](std::size_t task) { return !before[task].empty(); }), {});
     }
   }
   return moves;

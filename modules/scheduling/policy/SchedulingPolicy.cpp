@@ -5,12 +5,16 @@
 
 namespace multicard {
 
-std::vector<Placement> place(const Layout& layout, const ActiveTasks& tasks, const std::vector<int>& counts) {
+std::vector<Placement> place(const Layout& layout, const ActiveTasks& tasks, const std::vector<RanksOnNodes>& counts) {
   std::vector<Placement> before;
   before.reserve(tasks.size());
   for (const TaskView* task : tasks)
     before.push_back(task->placement);
   return place(layout, before, counts);
+}
+
+std::vector<Placement> place(const Layout& layout, const ActiveTasks& tasks, const std::vector<int>& counts) {
+  return place(layout, tasks, std::vector<RanksOnNodes>(counts.begin(), counts.end()));
 }
 
 std::vector<std::size_t> least_served_first(const ActiveTasks& tasks) {

@@ -33,7 +33,9 @@ class SchedulingPolicy {
   SchedulingPolicy& operator=(const SchedulingPolicy&) = default;
 };
 
-/// The places of `counts` GPUs a task.
+/// The places of `counts` GPUs a task, over as many nodes as they say (place() of a Layout).
+std::vector<Placement> place(const Layout& layout, const ActiveTasks& tasks, const std::vector<RanksOnNodes>& counts);
+/// The same with open numbers of nodes.
 std::vector<Placement> place(const Layout& layout, const ActiveTasks& tasks, const std::vector<int>& counts);
 
 /// The numbers of the tasks, those with the least attained service first.

@@ -17,7 +17,10 @@ void SplitHistory::note(const std::vector<TaskView>& tasks) {
   names.reserve(tasks.size());
   for (const TaskView& task : tasks)
     names.push_back(task.name);
-  const std::vector<int> ranks = present_ranks(tasks);
+  std::vector<RanksOnNodes> ranks;
+  ranks.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    ranks.emplace_back(task.ranks(), task.nodes());
   if (names != names_) {
     *this = SplitHistory();
     names_ = std::move(names);

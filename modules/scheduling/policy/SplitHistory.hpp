@@ -26,8 +26,10 @@ class SplitHistory {
 
  private:
   std::vector<std::string> names_;
-  std::vector<int> last_;
-  std::set<std::pair<std::vector<int>, std::vector<int>>> changes_;  ///< from, to
+  using Places = std::vector<RanksOnNodes>;
+
+  Places last_;
+  std::set<std::pair<Places, Places>> changes_;  ///< from, to
   int num_repeats_ = 0;
 };
 

@@ -14,16 +14,18 @@ int usable_within(const TaskView& task, int ranks) {
   return after == task.usable_ranks.begin() ? 0 : *(after - 1);
 }
 
-double rate_on(const TaskView& task, int ranks) {
+double rate_on(const TaskView& task, const RanksOnNodes& at) {
+  double best = 0;
   for (const RateRow& row : task.rates.rows())
-    if (row.gpus == ranks) return row.rate;
-  return 0;
+    if (row.gpus == at.ranks && (row.nodes == at.nodes || row.nodes == 0 || at.nodes == 0))
+      best = std::max(best, row.rate);
+  return best;
 }
 
-double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+double first_end(const std::vector<TaskView>& tasks, const std::vector<RanksOnNodes>& places) {
   double seconds = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < tasks.size(); ++i)
-    if (const double rate = rate_on(tasks[i], ranks[i]); rate > 0)
+    if (const double rate = rate_on(tasks[i], places[i]); rate > 0)
       seconds = std::min(seconds, tasks[i].steps_left / rate);
   return seconds;
 }
@@ -34,6 +36,14 @@ std::vector<int> present_ranks(const std::vector<TaskView>& tasks) {
   for (const TaskView& task : tasks)
     ranks.push_back(task.ranks());
   return ranks;
+}
+
+std::vector<RanksOnNodes> present_places(const std::vector<TaskView>& tasks, const Layout& layout) {
+  std::vector<RanksOnNodes> places;
+  places.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    places.emplace_back(task.ranks(), layout.has_several_nodes() ? task.nodes() : 0);
+  return places;
 }
 
 int number_served(const std::vector<int>& ranks) {
@@ -74,22 +84,28 @@ std::vector<int> first_alone(const std::vector<TaskView>& tasks, int num_ranks) 
   return given_in_order(tasks, wanted, num_ranks);
 }
 
-double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, const Layout& layout) {
+double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<RanksOnNodes>& places,
+                     const Layout& layout) {
   std::vector<Placement> before;
   before.reserve(tasks.size());
   for (const TaskView& task : tasks)
     before.push_back(task.placement);
   if (std::all_of(before.begin(), before.end(), [](const Placement& placement) { return placement.empty(); })) return 0;
-  const std::vector<Placement> after = place(layout, before, ranks);
+  const std::vector<Placement> after = place(layout, before, places);
   double moves = 0, saving = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (after[i] == before[i]) continue;
     moves += tasks[i].move_s;
     // Saved before the moves, all at the same time, so that the longest counts.
-    if (tasks[i].ranks() > 0 && !tasks[i].proven_on.contains(ranks[i])) saving = std::max(saving, tasks[i].save_s);
+    if (tasks[i].ranks() > 0 && !tasks[i].proven_on.contains(places[i].ranks))
+      saving = std::max(saving, tasks[i].save_s);
   }
   // In turn, every task waits for all moves; at once, each for its own, of which the mean over the tasks counts.
   return layout.moves == MoveOrder::in_turn ? saving + moves : moves / static_cast<double>(tasks.size());
+}
+
+double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, const Layout& layout) {
+  return cost_of_moves(tasks, std::vector<RanksOnNodes>(ranks.begin(), ranks.end()), layout);
 }
 
 }  // namespace multicard

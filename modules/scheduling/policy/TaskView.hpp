@@ -24,11 +24,11 @@ struct TaskView {
 
   /// \name Measured, for the adaptive policy
   /// @{
-  RateTable rates;          ///< steps per second by ranks, measured or predicted; empty: nothing is known of it yet
-  std::set<int> unproven;   ///< ranks whose rate is a prediction that only a measurement can confirm
-  std::set<int> proven_on;  ///< ranks it has trained on: it moves there without a checkpoint
-  double move_s = 0;        ///< seconds that moving it takes
-  double save_s = 0;        ///< seconds that a checkpoint takes
+  RateTable rates;  ///< steps per second by ranks, measured or predicted; empty: nothing is known of it yet
+  std::set<RanksOnNodes> unproven;  ///< whose rate is a prediction that only a measurement can confirm
+  std::set<int> proven_on;          ///< ranks it has trained on: it moves there without a checkpoint
+  double move_s = 0;                ///< seconds that moving it takes
+  double save_s = 0;                ///< seconds that a checkpoint takes
   /// @}
 
   /// \name Its history
@@ -46,19 +46,23 @@ struct TaskView {
   /// @}
 
   int ranks() const { return gpus_of(placement); }
+  /// Over which its ranks are spread.
+  int nodes() const { return static_cast<int>(node_counts(placement).size()); }
   bool is_unknown() const { return rates.rows().empty(); }
 };
 
 /// The largest number of ranks up to `ranks` that the task can use; 0 where there is none.
 int usable_within(const TaskView& task, int ranks);
 
-/// Steps per second on `ranks` ranks; 0 where that is not known.
-double rate_on(const TaskView& task, int ranks);
+/// Steps per second there, on the best number of nodes where that is open; 0 where it is not known.
+double rate_on(const TaskView& task, const RanksOnNodes& at);
 
-/// Seconds until the first task ends on `ranks`; infinite where none does.
-double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks);
+/// Seconds until the first task ends there; infinite where none does.
+double first_end(const std::vector<TaskView>& tasks, const std::vector<RanksOnNodes>& places);
 
 std::vector<int> present_ranks(const std::vector<TaskView>& tasks);
+/// With their nodes, where decisions are about them.
+std::vector<RanksOnNodes> present_places(const std::vector<TaskView>& tasks, const Layout& layout);
 /// How many tasks have ranks.
 int number_served(const std::vector<int>& ranks);
 int sum_of(const std::vector<int>& ranks);
@@ -74,13 +78,15 @@ std::vector<int> equal_ranks(const std::vector<TaskView>& tasks, int num_ranks);
 /// All ranks that the first task may have.
 std::vector<int> first_alone(const std::vector<TaskView>& tasks, int num_ranks);
 
-/// Seconds that tasks lose when they get `ranks`. Tasks that keep their number of ranks may have to make room. 0 where
-/// no task has ranks: none waits.
+/// Seconds that tasks lose when they get these ranks. Tasks that keep their number of ranks may have to make room. 0
+/// where no task has ranks: none waits.
 ///
 /// - MoveOrder::in_turn: all ranks wait for the checkpoints, which are written together before tasks move to a number
 /// of
 ///   ranks that they have not trained on, and for the moves, one after the other.
 /// - MoveOrder::at_once: only those that move wait; the mean over all tasks.
+double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<RanksOnNodes>& places, const Layout& layout);
+/// The same with open numbers of nodes.
 double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, const Layout& layout);
 
 }  // namespace multicard

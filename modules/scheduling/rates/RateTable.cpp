@@ -11,7 +11,12 @@ namespace {
 bool exists_on(const RateRow& row, const Machine& machine) {
   if (row.gpus > machine.gpus()) return false;
   if (row.nodes == 0) return true;
-  return row.nodes <= machine.nodes && row.nodes <= row.gpus && row.gpus <= row.nodes * machine.gpus_per_node;
+  if (row.source.most_per_node > machine.gpus_per_node) return false;
+  return row.nodes <= machine.nodes_in_use() && row.nodes <= row.gpus && row.gpus <= machine.most_gpus_on(row.nodes);
+}
+
+bool is_usable(const RateRow& row, const Machine& machine) {
+  return row.gpus > 0 && row.rate > 0 && row.memory_gb <= machine.memory_gb && exists_on(row, machine);
 }
 
 }  // namespace
@@ -25,7 +30,7 @@ RateTable::RateTable(std::vector<RateRow> rows) : rows_(std::move(rows)) {
 std::vector<Choice> RateTable::usable(const Machine& machine) const {
   std::vector<Choice> choices;
   for (const RateRow& row : rows_) {
-    if (row.gpus < 1 || !(row.rate > 0) || row.memory_gb > machine.memory_gb || !exists_on(row, machine)) continue;
+    if (!is_usable(row, machine)) continue;
     // Rows are sorted, so those of the same GPUs and nodes are neighbours: the fastest of them counts.
     if (choices.empty() || choices.back().gpus != row.gpus || choices.back().nodes != row.nodes)
       choices.push_back({row.gpus, row.nodes, row.rate});
@@ -39,6 +44,15 @@ Choice RateTable::best(const Machine& machine) const {
   for (const Choice& choice : usable(machine))
     if (choice.rate > best.rate) best = choice;
   return best;
+}
+
+RateSource RateTable::source(int gpus, int nodes, const Machine& machine) const {
+  const RateRow* fastest = nullptr;
+  for (const RateRow& row : rows_)
+    if (row.gpus == gpus && (row.nodes == nodes || row.nodes == 0 || nodes == 0) && is_usable(row, machine) &&
+        (fastest == nullptr || row.rate > fastest->rate))
+      fastest = &row;
+  return fastest == nullptr ? RateSource() : fastest->source;
 }
 
 std::optional<Interval> RateTable::interval(const Choice& choice) const {

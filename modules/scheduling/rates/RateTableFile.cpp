@@ -56,6 +56,13 @@ std::vector<RateRow> own_rows(const CsvTable& csv) {
   return rows;
 }
 
+/// The digits of a placement, in any order.
+RateSource source_of(const std::vector<int>& placement, const std::string& variant, PlacementUse placements) {
+  const NodeCounts counts = normalised_counts(placement);
+  const bool is_bound = placements == PlacementUse::bound && !counts.empty();
+  return {counts_text(counts), variant, is_bound ? counts.front() : 0};
+}
+
 // Rates are in steps a second. Rows of plans that did not fit into memory have the time 0, and so no rate.
 std::vector<RateRow> rubick_rows(const CsvTable& csv, PlacementUse placements) {
   std::vector<RateRow> rows;
@@ -63,6 +70,7 @@ std::vector<RateRow> rubick_rows(const CsvTable& csv, PlacementUse placements) {
     const RubickRow row = rubick_row(csv, i);
     const int nodes = placements == PlacementUse::bound ? static_cast<int>(row.placement.size()) : 0;
     rows.push_back({row.gpus, nodes, row.step_s > 0 ? 1 / row.step_s : 0});
+    rows.back().source = source_of(row.placement, row.plan.empty() ? "" : "plan " + row.plan, placements);
   }
   return rows;
 }
@@ -91,6 +99,7 @@ std::vector<RateRow> pollux_rows(const CsvTable& csv, PlacementUse placements) {
     const int nodes = placements == PlacementUse::bound ? row.nodes : 0;
     rows.push_back(
         {row.gpus, nodes, row.step_s > 0 ? row.gpus * static_cast<double>(row.local_batch) / row.step_s : 0});
+    rows.back().source = source_of(row.placement, fmt::format("local batch {}", row.local_batch), placements);
   }
   return rows;
 }

@@ -35,7 +35,8 @@ enum class PlacementUse {
 ///   replicas × local_bsz / step_time, at the local batch where that is largest: the global batch grows with the GPUs.
 ///
 /// Placements of rubick and pollux have a digit for each node; with PlacementUse::bound their rows hold for that many
-/// nodes alone, and a number of GPUs may then have a rate on several numbers of nodes.
+/// nodes alone, with as many GPUs as the largest digit, and a number of GPUs may then have a rate on several numbers of
+/// nodes. Rows keep what was measured (RateRow::source).
 ///
 /// \throws DataError that names file and line
 RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch = std::nullopt,

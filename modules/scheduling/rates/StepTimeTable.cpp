@@ -71,7 +71,7 @@ void StepTimeTable::read_placements(const std::string& path) {
   for (std::size_t row = 0; row < table.num_rows(); ++row) {
     if (!table.has("placement")) throw DataError(path + " has no column placement");
     const PolluxRow measured = pollux_row(table, row, kShortestStep);
-    const GpuPlacement& placement = measured.placement;
+    const GpuPlacement placement = normalised(measured.placement);
     const int batch = measured.local_batch;
     const StepTime time = time_of(table, row, measured.step_s);
     measured_[placement][batch] = time;

@@ -4,8 +4,10 @@
 
 namespace multicard {
 
-FreeGpus::FreeGpus(const Machine& machine)
-    : free_(static_cast<std::size_t>(machine.nodes), machine.gpus_per_node), count_(machine.gpus()) {}
+FreeGpus::FreeGpus(const Machine& machine) : free_(static_cast<std::size_t>(machine.nodes)), count_(machine.gpus()) {
+  for (int node = 0; node < machine.nodes; ++node)
+    free_[static_cast<std::size_t>(node)] = machine.gpus_of(node);
+}
 
 void FreeGpus::take(const NodeShare& share) {
   free_[static_cast<std::size_t>(share.node)] -= share.gpus;

@@ -44,7 +44,7 @@ RateTable filled(const RateTable& table, const Machine& machine) {
       // neighbour. What does not improve the plan at such a rate need not be measured.
       double rate = at->second * gpus / at->first;
       if (next != rates.end()) rate = std::min(rate, std::max(at->second, next->second));
-      const int nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+      const int nodes = machine.fewest_nodes(gpus);
       rows.push_back({gpus, is_bound ? nodes : 0, rate, 0});
     }
   }

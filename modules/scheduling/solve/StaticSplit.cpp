@@ -148,8 +148,7 @@ std::optional<Split> best_static_split(const AllocationProblem& problem) {
 // As if the machine were one node, on which every split that counts GPUs can be placed.
 double static_bound(const AllocationProblem& problem) {
   AllocationProblem anywhere = problem;
-  anywhere.machine.nodes = 1;
-  anywhere.machine.gpus_per_node = problem.machine.gpus();
+  anywhere.machine = {1, problem.machine.gpus(), problem.machine.memory_gb};
   for (AllocationTask& task : anywhere.tasks) {
     std::vector<RateRow> rows;
     for (const Choice& choice : task.table.usable(problem.machine))

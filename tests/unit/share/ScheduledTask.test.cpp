@@ -5,6 +5,8 @@
 namespace multicard {
 namespace {
 
+const Layout kLayout = Layout::of_ranks(4, 4);
+
 TaskNeeds needs(std::int64_t batch = 16) {
   TaskNeeds needs;
   needs.name = "a";
@@ -23,20 +25,20 @@ TaskReport report(std::int64_t completed, double step_s, std::size_t number = 10
 }
 
 TEST(ScheduledTask, UsesRanksThatItsBatchAllows) {
-  EXPECT_EQ(ScheduledTask(needs(), 4).max_ranks(4), 4);
-  EXPECT_EQ(ScheduledTask(needs(3), 4).max_ranks(4), 3) << "at least a row each";
+  EXPECT_EQ(ScheduledTask(needs(), kLayout).max_ranks(4), 4);
+  EXPECT_EQ(ScheduledTask(needs(3), kLayout).max_ranks(4), 3) << "at least a row each";
   TaskNeeds some = needs();
   some.can_run_on = [](int ranks) { return ranks != 4 && ranks != 3; };
-  EXPECT_EQ(ScheduledTask(some, 4).max_ranks(4), 2);
+  EXPECT_EQ(ScheduledTask(some, kLayout).max_ranks(4), 2);
   some.min_ranks = 3;
-  EXPECT_EQ(ScheduledTask(some, 4).max_ranks(4), 3) << "its least number stays";
+  EXPECT_EQ(ScheduledTask(some, kLayout).max_ranks(4), 3) << "its least number stays";
   some = needs();
   some.max_ranks = 2;
-  EXPECT_EQ(ScheduledTask(some, 4).max_ranks(4), 2);
+  EXPECT_EQ(ScheduledTask(some, kLayout).max_ranks(4), 2);
 }
 
 TEST(ScheduledTask, RequestsMoreRanksWhereItDoesNotFit) {
-  ScheduledTask task(needs(), 4);
+  ScheduledTask task(needs(), kLayout);
   EXPECT_TRUE(task.refuse(1, 4));
   EXPECT_EQ(task.least_ranks(), 2);
   EXPECT_TRUE(task.refuse(2, 4));
@@ -45,7 +47,7 @@ TEST(ScheduledTask, RequestsMoreRanksWhereItDoesNotFit) {
 }
 
 TEST(ScheduledTask, RequestsFewerRanksWhereItHasRunOnFewer) {
-  ScheduledTask task(needs(), 4);
+  ScheduledTask task(needs(), kLayout);
   task.run_on({0, 2});
   EXPECT_TRUE(task.refuse(3, 4));
   EXPECT_EQ(task.max_ranks(4), 2);
@@ -53,7 +55,7 @@ TEST(ScheduledTask, RequestsFewerRanksWhereItHasRunOnFewer) {
 }
 
 TEST(ScheduledTask, ShowsPoliciesWhatItsStepsHaveShown) {
-  ScheduledTask task(needs(), 4);
+  ScheduledTask task(needs(), kLayout);
   EXPECT_TRUE(task.view(4).is_unknown());
   task.run_on({1, 2});
   EXPECT_FALSE(task.is_measured());
@@ -75,8 +77,23 @@ TEST(ScheduledTask, ShowsPoliciesWhatItsStepsHaveShown) {
   EXPECT_FALSE(task.is_measured()) << "not on these";
 }
 
+TEST(ScheduledTask, KeepsStepsOfEachPlacementApart) {
+  ScheduledTask task(needs(), Layout::of_ranks(4, 2));
+  task.run_on({1, 2});
+  EXPECT_EQ(task.placement(), (NodeCounts{1, 1}));
+  task.note(report(10, 0.5));
+  EXPECT_TRUE(task.is_measured());
+  task.run_on({2, 2});
+  EXPECT_EQ(task.placement(), NodeCounts{2});
+  EXPECT_FALSE(task.is_measured());
+  task.note(report(20, 0.1));
+  const TaskView view = task.view(4);
+  EXPECT_NEAR(rate_on(view, {2, 1}), 10, 1e-9);
+  EXPECT_NEAR(rate_on(view, {2, 2}), 2, 1e-9);
+}
+
 TEST(ScheduledTask, CheckpointsAreDueAtIntervals) {
-  ScheduledTask task(needs(), 4);
+  ScheduledTask task(needs(), kLayout);
   std::vector<double> due;
   for (const double now : {100.0, 109.0, 110.0, 119.0, 125.0, 134.0, 135.0})
     if (task.is_checkpoint_due(now, 10)) due.push_back(now);
@@ -84,7 +101,7 @@ TEST(ScheduledTask, CheckpointsAreDueAtIntervals) {
 }
 
 TEST(ScheduledTask, HasNoRanksOnceItHasEnded) {
-  ScheduledTask task(needs(), 4);
+  ScheduledTask task(needs(), kLayout);
   task.run_on({0, 2});
   task.end({TaskState::failed, ExitCode::data, false, "why"});
   EXPECT_FALSE(task.is_active());

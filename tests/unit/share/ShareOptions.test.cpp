@@ -47,7 +47,7 @@ TEST_F(ShareOptionsTest, ReadsAWholeDeck) {
       "tasks:\n"
       "  - {name: a, deck: run.yaml, epochs: 3, weight: 2, min_ranks: 2, max_ranks: 4}\n"
       "  - {name: b, deck: run.yaml, overrides: {run.seed: 9, data.image_size: 64}}\n"
-      "policy: {name: fixed, interval_s: 3, ranks: {a: 2, b: 1}}\n"
+      "policy: {name: fixed, interval_s: 3, ranks: {a: 2, b: 1}, placement: spread}\n"
       "arrivals: {folder: in, wait_s: 5}\n"
       "run: {output: shared, wall_limit: \"1:00:00\", timeout_s: 20, checkpoint_every_s: 60}\n");
 
@@ -62,6 +62,7 @@ TEST_F(ShareOptionsTest, ReadsAWholeDeck) {
   EXPECT_EQ(options.tasks[1].deck.get_text("data.image_size"), "64");
   EXPECT_EQ(options.policy.name, SharePolicyName::fixed);
   EXPECT_EQ(options.policy.ranks.at("a"), 2);
+  EXPECT_EQ(options.policy.placement, Spread::spread);
   EXPECT_EQ(options.arrivals.wait_s, 5);
   EXPECT_EQ(options.run.wall_limit, 3600);
   EXPECT_EQ(options.unused, (std::vector<std::string>{"a: run.output", "b: run.output"}));
@@ -123,6 +124,7 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
   refuse(a + "policy: {name: fixed}", "policy.ranks");
   refuse(a + "policy: {name: fixed, ranks: {b: 1}}", "no task is named 'b'");
   refuse(a + "policy: {ranks: {a: 1}}", "policy.ranks");
+  refuse(a + "policy: {placement: spread}", "policy.placement");
   refuse(a + "policy: {name: fixed, ranks: {a: 0}}", "policy.ranks.a");
   refuse("tasks: [{name: a, deck: run.yaml, min_ranks: 2}]\npolicy: {name: fixed, ranks: {a: 1}}",
          "less than it needs");

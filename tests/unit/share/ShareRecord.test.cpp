@@ -32,11 +32,12 @@ ShareRecord example() {
   return record;
 }
 
-void expect_interval(const AllocationInterval& interval, const std::string& task, RankRange range, double start_s,
+void expect_interval(const AllocationInterval& interval, const std::string& task, RankSet rank_set, double start_s,
                      double end_s) {
   EXPECT_EQ(interval.task, task);
-  EXPECT_EQ(interval.first_rank, range.first);
-  EXPECT_EQ(interval.ranks, range.count);
+  EXPECT_EQ(interval.first_rank, rank_set.first());
+  EXPECT_EQ(interval.ranks, rank_set.count());
+  EXPECT_TRUE(interval.rank_list.empty() || interval.rank_list == rank_set.text());
   EXPECT_EQ(interval.start_s, start_s);
   EXPECT_EQ(interval.end_s, end_s);
 }
@@ -121,6 +122,28 @@ TEST(ShareRecord, ResultsHoldItNextToTheRuns) {
             (std::vector<double>{0, 0, 0.5}));
   EXPECT_EQ(file.open_dataset("/allocation/decisions/predicted_gain").read_all<double>(), std::vector<double>{0.25});
   EXPECT_EQ(file.open_dataset("/allocation/baselines/high_s").read_all<double>(), std::vector<double>{14});
+}
+
+TEST(ShareRecord, HoldsRanksThatAreNotConsecutive) {
+  const ScratchFolder scratch;
+  ShareRecord record;
+  record.note("a", RankSet({0, 2, 3}), 0, 0.5, "2+1");
+  record.note("a", RankSet({0, 1, 2}), 2, 0.5, "2+1");
+  record.placements = {{1, "a", "2+1", 0.5, 1}, {1, "a", "3", 0.25, 0}};
+  write_share_record(scratch / "share.json", record, 3);
+  const ShareRecord again = read_share_record(scratch / "share.json");
+  ASSERT_EQ(again.intervals.size(), 2U) << "as many ranks from the same first one";
+  EXPECT_EQ(again.intervals[0].placement, "2+1");
+  EXPECT_EQ(again.placements[1].placement, "3");
+  RunSummary summary;
+  summary.name = "a";
+  assemble_results(scratch / "results.h5", std::vector<RenamedResults>{}, {}, {summary},
+                   allocation_group(again, {}, "adaptive", "makespan"));
+  const AllocationRecord read = ResultsFile::open(scratch / "results.h5").allocation();
+  ASSERT_EQ(read.intervals.size(), 2U);
+  EXPECT_TRUE(has_rank(read.intervals[0], 0) && !has_rank(read.intervals[0], 1) && has_rank(read.intervals[0], 3));
+  ASSERT_EQ(read.placements.size(), 2U);
+  EXPECT_EQ(read.placements[0].is_chosen, 1);
 }
 
 TEST(ShareRecord, OfAnOlderVersionIsRead) {

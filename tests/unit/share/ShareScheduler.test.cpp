@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Log.hpp"
+#include "scheduling/model/StepTimeModel.hpp"
 #include "scheduling/policy/RankMoves.hpp"
 #include "share/ShareProgressLine.hpp"
 #include "support/expect_error.hpp"
@@ -15,7 +16,7 @@
 namespace multicard {
 namespace {
 
-using Ranges = std::vector<RankRange>;
+using Ranges = std::vector<RankSet>;
 
 /// A task whose steps take a known time.
 struct TrueTask {
@@ -24,6 +25,7 @@ struct TrueTask {
   std::function<double(int)> step_s = [](int ranks) { return 1.0 / ranks; };  ///< by ranks
   std::function<bool(int)> fits = [](int) { return true; };                   ///< into the memory of that many ranks
   int min_ranks = 1;
+  double across_s = 0;  ///< that a step takes more on several nodes
 };
 
 ShareOptions options_of(SharePolicyName policy, std::size_t num_deck_tasks) {
@@ -37,7 +39,9 @@ ShareOptions options_of(SharePolicyName policy, std::size_t num_deck_tasks) {
 class SimulatedShare {
  public:
   SimulatedShare(const ShareOptions& options, int num_ranks, std::vector<TrueTask> tasks, ShareRecord record = {})
-      : scheduler(options, Layout::of_ranks(num_ranks, num_ranks), std::move(record)) {
+      : SimulatedShare(options, Layout::of_ranks(num_ranks, num_ranks), std::move(tasks), std::move(record)) {}
+  SimulatedShare(const ShareOptions& options, const Layout& on, std::vector<TrueTask> tasks, ShareRecord record = {})
+      : scheduler(options, on, std::move(record)), layout_(on) {
     set_log_level(LogLevel::error);
     for (TrueTask& task : tasks)
       add(std::move(task));
@@ -49,7 +53,7 @@ class SimulatedShare {
     needs.name = task.name;
     needs.min_ranks = task.min_ranks;
     needs.global_batch = 64;
-    scheduler.add(ScheduledTask(needs, 4), is_resumed);
+    scheduler.add(ScheduledTask(needs, layout_, links), is_resumed);
     completed_.push_back(0);
     tasks_.push_back(std::move(task));
   }
@@ -77,9 +81,10 @@ class SimulatedShare {
     return rounds;
   }
 
-  int ranks(std::size_t task) const { return scheduler.task(task).range().count; }
+  int ranks(std::size_t task) const { return scheduler.task(task).rank_set().count(); }
 
   ShareScheduler scheduler;
+  std::vector<std::optional<double>> links = {};
   double now = 0, interval_s = 10, move_s = 0.5;
 
  private:
@@ -87,20 +92,21 @@ class SimulatedShare {
     const ShareDecision decided = scheduler.decide(now);
     scheduler.adopt(decided, now);
     bool all_moved = true;
-    for (const RankMove& move : moves_in_turn(scheduler.ranges(), decided.ranges)) {
+    for (const RankMove& move : moves_in_turn(scheduler.rank_sets(), decided.rank_sets)) {
       if (!scheduler.task(move.task).is_active()) continue;
-      if (move.to.count == 0 || tasks_[move.task].fits(move.to.count)) {
+      if (move.to.count() == 0 || tasks_[move.task].fits(move.to.count())) {
         scheduler.note_move(move.task, move.to, move_s, now);
       } else {
         all_moved = false;
-        scheduler.refuse_ranks(move.task, move.to.count, EnvironmentError("too little memory"), now);
+        scheduler.refuse_ranks(move.task, move.to.count(), EnvironmentError("too little memory"), now);
       }
     }
     return all_moved;
   }
 
   void train(std::size_t i) {
-    const double step_s = tasks_[i].step_s(ranks(i));
+    const double across_s = scheduler.task(i).placement().size() > 1 ? tasks_[i].across_s : 0;
+    const double step_s = tasks_[i].step_s(ranks(i)) + across_s;
     const auto possible = static_cast<std::int64_t>(std::ceil(interval_s / step_s));
     const std::int64_t done = std::min(possible, tasks_[i].num_steps - completed_[i]);
     completed_[i] += done;
@@ -113,6 +119,7 @@ class SimulatedShare {
     scheduler.note_report(i, report);
   }
 
+  Layout layout_;
   std::vector<TrueTask> tasks_;
   std::vector<std::int64_t> completed_;
 };
@@ -131,7 +138,7 @@ TEST(ShareScheduler, AFixedSplitIsTheDecks) {
   options.policy.ranks = {{"a", 3}, {"b", 1}};
   SimulatedShare share(options, 4, {scales("a"), scales("b")});
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{0, 3}, {3, 1}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{0, 3}, {3, 1}}));
   EXPECT_EQ(share.scheduler.task_on(2), std::size_t{0});
   EXPECT_EQ(share.scheduler.task_on(3), std::size_t{1});
   share.run();
@@ -142,25 +149,25 @@ TEST(ShareScheduler, AFixedSplitIsTheDecks) {
 TEST(ShareScheduler, RanksThatBecomeFreeGoToTasksThatWait) {
   SimulatedShare share(options_of(SharePolicyName::equal, 3), 2, {scales("a", 15), scales("b", 1000), scales("c")});
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{0, 1}, {1, 1}, {}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{0, 1}, {1, 1}, {}}));
   share.round();
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{}, {1, 1}, {0, 1}})) << "a has ended";
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{}, {1, 1}, {0, 1}})) << "a has ended";
   EXPECT_EQ(share.scheduler.task(0).state(), TaskState::complete);
 }
 
 TEST(ShareScheduler, TasksRunOneAfterAnother) {
   SimulatedShare share(options_of(SharePolicyName::sequential, 2), 4, {scales("a", 40), scales("b", 40)});
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{0, 4}, {}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{0, 4}, {}}));
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{}, {0, 4}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{}, {0, 4}}));
 }
 
 TEST(ShareScheduler, ExploresFreeRanks) {
   SimulatedShare share(options_of(SharePolicyName::adaptive, 2), 4, {scales("a", 8000), scales("short", 40)});
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{0, 2}, {2, 2}})) << "equally many, to be measured";
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{0, 2}, {2, 2}})) << "equally many, to be measured";
   for (int round = 0; round < 6; ++round)
     share.round();
   EXPECT_EQ(share.ranks(0), 4) << "the ranks of the one that has ended";
@@ -174,7 +181,7 @@ TEST(ShareScheduler, KeepsASplitThatIsHardlyWorse) {
   SimulatedShare share(options, 4, {scales("a", 4000), does_not_scale("b", 1000)});
   for (int round = 0; round < 6; ++round)
     share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{0, 2}, {2, 2}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{0, 2}, {2, 2}}));
   EXPECT_EQ(share.scheduler.record().changes.size(), 2U) << "the first ranks of each";
   ASSERT_FALSE(share.scheduler.record().rejected.empty());
   EXPECT_FALSE(share.scheduler.record().rejected.back().reason.empty());
@@ -242,7 +249,7 @@ TEST(ShareScheduler, TheRanksOfATaskThatFailedAreFree) {
   share.round();
   share.scheduler.end(0, {TaskState::failed, ExitCode::data, false, "a shard is damaged"}, share.now);
   share.round();
-  EXPECT_EQ(share.scheduler.ranges(), (Ranges{{}, {0, 2}}));
+  EXPECT_EQ(share.scheduler.rank_sets(), (Ranges{{}, {0, 2}}));
   EXPECT_EQ(share.scheduler.failure(), ExitCode::data);
   EXPECT_GE(share.scheduler.record().intervals[0].end_s, 0);
 }
@@ -307,7 +314,7 @@ TEST(ShareScheduler, DecidesNothingOnceAllHaveEnded) {
   share.run();
   const ShareDecision decided = share.scheduler.decide(share.now);
   EXPECT_TRUE(decided.active.empty());
-  EXPECT_EQ(decided.ranges, Ranges{{}});
+  EXPECT_EQ(decided.rank_sets, Ranges{{}});
 }
 
 TEST(ShareScheduler, ProgressNamesWhatRuns) {
@@ -319,6 +326,65 @@ TEST(ShareScheduler, ProgressNamesWhatRuns) {
   EXPECT_EQ(progress_text(share.scheduler, 8, 40), "a 2 ranks, 1 min 30 s left | b 0 ranks");
   EXPECT_EQ(progress_text(share.scheduler, 8, 10), "a 2 | b 0");
   EXPECT_EQ(progress_text(share.scheduler, 8, 3), "a 2");
+}
+
+/// Links between nodes that take 2 s for the gradients of a task, and next to nothing within a node.
+std::vector<std::optional<double>> slow_links() {
+  std::vector<std::optional<double>> links(static_cast<std::size_t>(StepTerm::count));
+  const auto set = [&](StepTerm term, double value) { links[static_cast<std::size_t>(term)] = value; };
+  for (const StepTerm term :
+       {StepTerm::local_log, StepTerm::global_log, StepTerm::global_adapter, StepTerm::global_step})
+    set(term, 0);
+  set(StepTerm::local_latency, 1e-5);
+  set(StepTerm::local_volume, 1e-10);
+  set(StepTerm::global_latency, 1e-3);
+  set(StepTerm::global_volume, 2 / 4e6);
+  return links;
+}
+
+/// Two tasks with 2 ranks each on two nodes with 2, numbered as mpirun --map-by node does.
+struct TwoNodes {
+  explicit TwoNodes(const ShareOptions& options) : share(options, Layout::of_nodes({0, 1, 0, 1}), {}) {
+    share.links = slow_links();
+    for (TrueTask task : {scales("a", 4000), scales("b", 4000)}) {
+      task.across_s = 2;
+      share.add(task);
+    }
+  }
+  SimulatedShare share;
+};
+
+TEST(ShareScheduler, TasksHaveANodeEachWhereThatIsFasterAndTheRecordSaysWhy) {
+  TwoNodes two(options_of(SharePolicyName::adaptive, 2));
+  two.share.round();
+  two.share.round();
+  EXPECT_EQ(two.share.scheduler.rank_sets(),
+            (Ranges{RankSet(std::vector<int>{0, 2}), RankSet(std::vector<int>{1, 3})}));
+  const ShareRecord& record = two.share.scheduler.record();
+  ASSERT_EQ(record.placements.size(), 4U) << "of each task that chosen and the other";
+  for (std::size_t row : {0U, 2U}) {
+    EXPECT_EQ(record.placements[row].placement, "2");
+    EXPECT_EQ(record.placements[row].is_chosen, 1);
+    EXPECT_NEAR(record.placements[row].predicted_step_s, 0.5, 1e-6);
+    EXPECT_EQ(record.placements[row + 1].placement, "1+1");
+    EXPECT_EQ(record.placements[row + 1].is_chosen, 0);
+    EXPECT_NEAR(record.placements[row + 1].predicted_step_s, 2.5, 0.1) << "never measured: by the links";
+  }
+  EXPECT_EQ(record.intervals[0].placement, "2");
+  EXPECT_EQ(record.intervals[0].rank_list, "0, 2");
+  two.share.round();
+  EXPECT_EQ(record.placements.size(), 4U) << "once";
+}
+
+TEST(ShareScheduler, TasksAreSpreadOverTheNodesOnRequest) {
+  ShareOptions options = options_of(SharePolicyName::equal, 2);
+  options.policy.placement = Spread::spread;
+  TwoNodes two(options);
+  two.share.round();
+  for (std::size_t task : {0U, 1U})
+    EXPECT_EQ(two.share.scheduler.task(task).placement(), (NodeCounts{1, 1}));
+  two.share.round();
+  EXPECT_EQ(two.share.scheduler.record().intervals[0].measured_step_s, 2.5);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 namespace multicard {
 namespace {
 
-TaskView task(const std::string& name, const RankRange& range, const std::vector<double>& rates) {
+TaskView task(const std::string& name, const RankSet& ranks, const std::vector<double>& rates) {
   TaskView view;
   view.name = name;
   view.steps_left = 1000;
   view.max_ranks = 4;
-  view.placement = placement_of(range, 2);
+  view.placement = Layout::of_ranks(4, 2).placement_of(ranks);
   std::vector<RateRow> rows;
   for (std::size_t i = 0; i < rates.size(); ++i)
     rows.push_back({static_cast<int>(i) + 1, 0, rates[i], 0});

@@ -1,6 +1,8 @@
 #include "scheduling/policy/AdaptiveSplit.hpp"
 
+#include <limits>
 #include <numeric>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -166,21 +168,21 @@ TEST(TaskView, EqualSharesOfNoTasksAndOfArrivals) {
 
 TEST(AdaptiveSplit, WhatIsExpectedNeedsRatesOfAllTasks) {
   std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("b", 100, 2, {1, 1.1, 1.1, 1.1})};
-  const std::optional<Allocation> expected = expected_values(for_objective(Objective::makespan), tasks, 4);
+  const std::optional<Allocation> expected = expected_values(for_objective(Objective::makespan), tasks, {1, 4});
   ASSERT_TRUE(expected);
   EXPECT_NEAR(*expected->equal, 100 / 1.1, 1e-9);
   EXPECT_NEAR(*expected->sequential, 25 + 100 / 1.1, 1e-9);
   EXPECT_LE(expected->value, *expected->equal);
   tasks[1].rates = {};
-  EXPECT_FALSE(expected_values(for_objective(Objective::makespan), tasks, 4));
+  EXPECT_FALSE(expected_values(for_objective(Objective::makespan), tasks, {1, 4}));
 }
 
 TEST(AdaptiveSplit, KeepingIsWorthTheBestThatFollowsTheFirstEnd) {
   const std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("b", 300, 2, {1, 2, 3, 4})};
-  EXPECT_NEAR(*value_of_keeping(for_objective(Objective::makespan), tasks, {2, 2}, 4), 50 + 200 / 4.0, 1e-9);
-  EXPECT_NEAR(*value_of_keeping(for_objective(Objective::average_completion), tasks, {2, 2}, 4), (50 + 100) / 2.0,
+  EXPECT_NEAR(*value_of_keeping(for_objective(Objective::makespan), tasks, {2, 2}, {1, 4}), 50 + 200 / 4.0, 1e-9);
+  EXPECT_NEAR(*value_of_keeping(for_objective(Objective::average_completion), tasks, {2, 2}, {1, 4}), (50 + 100) / 2.0,
               1e-9);
-  EXPECT_EQ(value_of_keeping(for_objective(Objective::makespan), tasks, {0, 0}, 4), std::nullopt);
+  EXPECT_EQ(value_of_keeping(for_objective(Objective::makespan), tasks, {0, 0}, {1, 4}), std::nullopt);
 }
 
 TEST(AdaptiveSplit, MoreTasksThanRanksTakeTurnsWhereNoSplitServesAll) {
@@ -198,6 +200,102 @@ TEST(AdaptiveSplit, MoreTasksThanRanksTakeTurnsWhereNoSplitServesAll) {
       << "a rank is free";
   tasks[3].placement = {{0, 1}};
   EXPECT_FALSE(decide_adaptively(for_objective(Objective::fairness), tasks, Layout::of_ranks(4, 4)).is_change(tasks));
+}
+
+/// On two nodes with 2 ranks: 1 step a second on a rank and on 2 of a node, more slowly over both.
+TaskView on_nodes(const std::string& name, const Placement& placement, double over_both) {
+  TaskView view = task(name, 1000, 0, {});
+  view.placement = placement;
+  view.rates = RateTable({{1, 1, 1.0}, {2, 1, 1.9}, {2, 2, over_both}, {3, 2, 1.4 * over_both}, {4, 2, 2 * over_both}});
+  return view;
+}
+
+TEST(AdaptiveSplit, PutsTasksOnANodeEachWhereThatIsFaster) {
+  const Layout layout = Layout::of_ranks(4, 2);
+  const std::vector<TaskView> spread{on_nodes("a", {{0, 1, 0}, {1, 1, 0}}, 0.5),
+                                     on_nodes("b", {{0, 1, 1}, {1, 1, 1}}, 0.5)};
+  const SplitDecision decision = decide_adaptively(for_objective(Objective::makespan), spread, layout);
+  EXPECT_EQ(decision.places(), (std::vector<RanksOnNodes>{{2, 1}, {2, 1}}));
+  EXPECT_TRUE(decision.is_change(spread)) << "although the numbers of ranks stay";
+  EXPECT_GT(decision.gain, 0.5);
+  EXPECT_EQ(decision.cost_s, 2) << "both move";
+  std::vector<TaskView> moved = spread;
+  const std::vector<Placement> places = place(layout, {spread[0].placement, spread[1].placement}, decision.places());
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(node_counts(moved[i].placement = places[i]), NodeCounts{2});
+  EXPECT_FALSE(decide_adaptively(for_objective(Objective::makespan), moved, layout).is_change(moved));
+}
+
+TEST(AdaptiveSplit, SpreadsTasksOverNodesWhereThatIsFaster) {
+  const std::vector<TaskView> packed{on_nodes("a", {{0, 2, 0}}, 3.0), on_nodes("b", {{1, 2, 0}}, 3.0)};
+  const SplitDecision decision = decide_adaptively(for_objective(Objective::fairness), packed, Layout::of_ranks(4, 2));
+  EXPECT_EQ(decision.places(), (std::vector<RanksOnNodes>{{2, 2}, {2, 2}}));
+}
+
+/// The largest share of the rate over the best one that all tasks can have, by trying all splits and placements.
+class EveryPlacement {
+ public:
+  EveryPlacement(const std::vector<TaskView>& tasks, const Machine& machine) : tasks_(tasks) {
+    for (int node = 0; node < machine.nodes; ++node)
+      free_.push_back(machine.gpus_of(node));
+    search(0, 0, 0, 0, std::numeric_limits<double>::infinity());
+  }
+  double best() const { return best_; }
+
+ private:
+  void search(std::size_t task, std::size_t node, int ranks, int nodes, double least) {
+    if (task == tasks_.size()) {
+      best_ = std::max(best_, least);
+      return;
+    }
+    if (node == free_.size()) {
+      const double rate = ranks > 0 ? rate_on(tasks_[task], {ranks, nodes}) : 0;
+      double largest = 0;
+      for (const RateRow& row : tasks_[task].rates.rows())
+        largest = std::max(largest, row.rate);
+      return search(task + 1, 0, 0, 0, std::min(least, rate / largest));
+    }
+    for (int part = 0; part <= free_[node]; ++part) {
+      free_[node] -= part;
+      search(task, node + 1, ranks + part, nodes + (part > 0 ? 1 : 0), least);
+      free_[node] += part;
+    }
+  }
+
+  const std::vector<TaskView>& tasks_;
+  std::vector<int> free_;
+  double best_ = 0;
+};
+
+TEST(AdaptiveSplit, IsAsGoodAsTheBestOfAllSplitsAndPlacements) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> rate(0.2, 5);
+  for (int trial = 0; trial < 120; ++trial) {
+    Layout layout = Layout::of_ranks(4 + trial % 2, 2);
+    if (trial % 3 == 0) layout = Layout::of_nodes({0, 1, 1, 2, 0, 1});
+    std::vector<TaskView> tasks;
+    for (int i = 0; i < 2 + trial % 2; ++i) {
+      tasks.push_back(task(std::string(1, static_cast<char>('a' + i)), 100, 0, {}));
+      std::vector<RateRow> rows;
+      for (int ranks = 1; ranks <= layout.num_gpus; ++ranks)
+        for (int nodes = layout.machine.fewest_nodes(ranks); nodes <= std::min(ranks, layout.machine.nodes); ++nodes)
+          rows.push_back({ranks, nodes, rate(random)});
+      tasks.back().rates = RateTable(rows);
+      tasks.back().max_ranks = layout.num_gpus;
+    }
+    const SplitDecision decision = decide_adaptively(for_objective(Objective::fairness), tasks, layout);
+    const std::vector<Placement> places = place(layout, std::vector<Placement>(tasks.size()), decision.places());
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const NodeCounts counts = node_counts(places[i]);
+      EXPECT_EQ(static_cast<int>(counts.size()), decision.nodes[i]) << trial;
+      double largest = 0;
+      for (const RateRow& row : tasks[i].rates.rows())
+        largest = std::max(largest, row.rate);
+      least = std::min(least, rate_on(tasks[i], {gpus_of(places[i]), static_cast<int>(counts.size())}) / largest);
+    }
+    EXPECT_NEAR(least, EveryPlacement(tasks, layout.machine).best(), 1e-12) << trial;
+  }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace multicard {
 namespace {
 
-using Ranges = std::vector<RankRange>;
+using Ranges = std::vector<RankSet>;
 using Moves = std::vector<RankMove>;
 
 TEST(RankMoves, TasksThatStayDoNotMove) {
@@ -29,16 +29,16 @@ TEST(RankMoves, TasksThatChangePlacesGoThroughMemory) {
 
 /// Ranges that overlap nowhere, some of them empty, in any order.
 Ranges random_ranges(std::mt19937& random, int num_tasks) {
-  Ranges ranges(static_cast<std::size_t>(num_tasks));
+  Ranges rank_sets(static_cast<std::size_t>(num_tasks));
   int first = 0;
-  for (RankRange& range : ranges) {
+  for (RankSet& rank_set : rank_sets) {
     const int count = static_cast<int>(random() % 4);
     first += static_cast<int>(random() % 2);
-    if (count > 0) range = {first, count};
+    if (count > 0) rank_set = {first, count};
     first += count;
   }
-  std::shuffle(ranges.begin(), ranges.end(), random);
-  return ranges;
+  std::shuffle(rank_sets.begin(), rank_sets.end(), random);
+  return rank_sets;
 }
 
 TEST(RankMoves, LeadToTheEndWithoutTwoTasksOnARank) {
@@ -51,7 +51,7 @@ TEST(RankMoves, LeadToTheEndWithoutTwoTasksOnARank) {
     for (const RankMove& move : moves) {
       now[move.task] = move.to;
       for (int rank = 0; rank < 25; ++rank)
-        ASSERT_LE(std::ranges::count_if(now, [&](const RankRange& range) { return range.contains(rank); }), 1);
+        ASSERT_LE(std::ranges::count_if(now, [&](const RankSet& rank_set) { return rank_set.contains(rank); }), 1);
     }
     ASSERT_EQ(now, after);
   }

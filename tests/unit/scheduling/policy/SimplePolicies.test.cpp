@@ -5,12 +5,12 @@
 namespace multicard {
 namespace {
 
-TaskView task(const std::string& name, const RankRange& range, int requested = 0) {
+TaskView task(const std::string& name, const RankSet& ranks, int requested = 0) {
   TaskView view;
   view.name = name;
   view.max_ranks = 4;
   view.requested = requested;
-  view.placement = placement_of(range, 4);
+  view.placement = Layout::of_ranks(4, 4).placement_of(ranks);
   view.move_s = 1;
   return view;
 }
@@ -30,12 +30,14 @@ Decision decided(SchedulingPolicy& policy, const std::vector<TaskView>& tasks) {
   return policy.decide(0, active);
 }
 
-TEST(RequestedPolicy, TasksThatMakeRoomMoveToo) {
-  RequestedPolicy policy(Layout::of_ranks(4, 4));
+TEST(RequestedPolicy, TasksThatKeepTheirRanksStay) {
+  const Layout layout = Layout::of_ranks(4, 4);
+  RequestedPolicy policy(layout);
   const Decision decision = decided(policy, {task("a", {0, 1}, 1), task("b", {2, 1}, 1), task("c", {}, 2)});
   EXPECT_EQ(ranks_of(decision), (std::vector<int>{1, 1, 2}));
-  EXPECT_EQ(range_of(decision.placements[1], 4), (RankRange{1, 1}));
-  EXPECT_EQ(decision.cost_s, 2) << "b closes up with a";
+  EXPECT_EQ(layout.ranks_of(decision.placements[1]), RankSet(2, 1));
+  EXPECT_EQ(layout.ranks_of(decision.placements[2]), RankSet(std::vector<int>{1, 3}));
+  EXPECT_EQ(decision.cost_s, 1) << "c gets ranks apart";
 }
 
 TEST(RequestedPolicy, GivesWhatTheDeckSaysWhileItLasts) {

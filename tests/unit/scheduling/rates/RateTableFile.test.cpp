@@ -84,6 +84,19 @@ TEST(RateTableFile, BindsPlacementsToTheirNodesOnRequest) {
   }
 }
 
+TEST(RateTableFile, TakesTheFastestPlacementThatTheMachineHasAndSaysWhich) {
+  const TableFile file("exec_plan,placement,iter_time\nga,44,0.5\nzero,35,0.25\nga,26,0.125\nga,62,1\n");
+
+  const RateTable table = read_rate_table(file.path(), TableLayout::rubick, std::nullopt, PlacementUse::bound);
+
+  EXPECT_DOUBLE_EQ(table.best({2, 8}).rate, 8);
+  EXPECT_EQ(table.source(8, 2, {2, 8}).placement, "6+2") << "26 and 62 are one placement";
+  EXPECT_DOUBLE_EQ(table.best({2, 5}).rate, 4) << "no node has 6";
+  EXPECT_EQ(table.source(8, 2, {2, 5}).placement, "5+3");
+  EXPECT_EQ(table.source(8, 2, {2, 5}).variant, "plan zero");
+  EXPECT_FALSE(table.source(4, 1, {2, 5}).is_known());
+}
+
 TEST(RateTableFile, TakesIterationTimesOfZeroForRunsThatFailed) {
   const TableFile file("exec_plan,placement,iter_time\nga,8,0\nga,44,0.5\nga,4,0\n");
 

@@ -45,6 +45,16 @@ TEST(StepTimeTable, AreLinearInTheBatchWhereThePlacementWasMeasured) {
   EXPECT_FALSE(times.at({1, 1, 2}, times.largest_batch() + 1));
 }
 
+TEST(StepTimeTable, FindAPlacementInWhateverOrderItsNodesAreNamed) {
+  const test::ScratchFolder folder;
+  std::ofstream(folder / "placements.csv") << "placement,local_bsz,step_time,sync_time\n21,8,0.5,0.1\n1,8,0.2,0\n";
+  std::ofstream(folder / "scalability.csv") << "num_nodes,num_replicas,local_bsz,step_time,sync_time\n1,1,4,0.1,0\n"
+                                               "2,2,4,0.2,0\n2,4,8,0.3,0\n4,4,4,0.4,0\n";
+  const StepTimeTable times(folder.path().string());
+  expect_time(times, {1, 2}, 8, 0.5, 0.1);
+  expect_time(times, {2, 1}, 8, 0.5, 0.1);
+}
+
 // Expected values: scipy 1.10.1, LinearNDInterpolator over the means of placements.csv and scalability.csv.
 TEST(StepTimeTable, AreInterpolatedAsByScipyWhereThePlacementWasNotMeasured) {
   const StepTimeTable cifar10(traces("cifar10")), bert(traces("bert"));
