@@ -105,6 +105,7 @@ std::vector<Placement> place_ranks(const Layout& layout, const std::vector<Place
 
 Layout Layout::of_ranks(int num_ranks, int ranks_per_node) {
   std::vector<int> node_of_rank;
+  node_of_rank.reserve(static_cast<std::size_t>(num_ranks));
   for (int rank = 0; rank < num_ranks; ++rank)
     node_of_rank.push_back(rank / ranks_per_node);
   return of_nodes(node_of_rank);
@@ -146,9 +147,10 @@ Placement Layout::placement_of(const RankSet& ranks) const {
 
 RankSet Layout::ranks_of(const Placement& placement) const {
   std::vector<int> ranks;
-  for (const NodeShare& share : placement)
-    for (int i = 0; i < share.gpus; ++i)
-      ranks.push_back(ranks_of_nodes[static_cast<std::size_t>(share.node)][static_cast<std::size_t>(share.first + i)]);
+  for (const NodeShare& share : placement) {
+    const auto first = ranks_of_nodes[static_cast<std::size_t>(share.node)].begin() + share.first;
+    ranks.insert(ranks.end(), first, first + share.gpus);
+  }
   return RankSet(std::move(ranks));
 }
 

@@ -28,6 +28,7 @@ NodeCounts normalised_counts(NodeCounts counts) {
 NodeCounts even_counts(const Machine& machine, int gpus, int nodes) {
   if (nodes < 1 || gpus < nodes || nodes > machine.nodes || machine.most_gpus_on(nodes) < gpus) return {};
   std::vector<int> room;
+  room.reserve(static_cast<std::size_t>(machine.nodes));
   for (int node = 0; node < machine.nodes; ++node)
     room.push_back(machine.gpus_of(node));
   std::sort(room.begin(), room.end(), std::greater<>());

@@ -2,12 +2,12 @@
 /// \file GPUs of nodes, and which of them a task has.
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace multicard {
@@ -74,7 +74,10 @@ struct RanksOnNodes {
 
   RanksOnNodes() = default;
   RanksOnNodes(int number, int of_nodes = 0) : ranks(number), nodes(of_nodes) {}
-  auto operator<=>(const RanksOnNodes&) const = default;
+  bool operator==(const RanksOnNodes&) const = default;
+  bool operator<(const RanksOnNodes& other) const {
+    return std::tie(ranks, nodes) < std::tie(other.ranks, other.nodes);
+  }
 };
 
 /// GPUs on each node that a placement uses, most first: the same for all placements that differ in the names of nodes

@@ -2,6 +2,7 @@
 /// \file Which nodes, with as few moves as possible.
 
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "config/Words.hpp"
@@ -23,7 +24,10 @@ struct PlacementCost {
   int nodes = 0;   ///< that unbound tasks which move use more (Spread::spread: fewer) than possible; bound ones 0
   int gained = 0;  ///< GPUs that tasks get where they had none
 
-  auto operator<=>(const PlacementCost&) const = default;
+  bool operator==(const PlacementCost&) const = default;
+  bool operator<(const PlacementCost& other) const {
+    return std::tie(moves, nodes, gained) < std::tie(other.moves, other.nodes, other.gained);
+  }
 };
 
 /// The places of a split on the nodes, bound tasks on exactly their number of nodes, with the least cost. Depth-first
