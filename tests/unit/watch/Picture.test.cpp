@@ -62,7 +62,7 @@ TEST(Picture, SaysHowItEnded) {
 TEST(Picture, OfAShareHasARowForEachTask) {
   WatchStatus status = status_of_process("share");
   status.updated = status.started;
-  status.share.emplace().tasks = {{"vision", "training", "", 0, 2, 10, 90, 0.1, 8}, {"text", "waiting", ""}};
+  status.share.emplace().tasks = {{"vision", "training", "", 0, 2, "0-1", 10, 90, 0.1, 8}, {"text", "waiting", ""}};
   status.share->changes = {{1.5, "vision", 0, 2, 0.25, 0.5, "is to be measured"}};
   OutputView view = view_of(status);
   view.tasks["vision"] = *test::whole_status().run;

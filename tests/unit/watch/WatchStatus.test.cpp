@@ -27,7 +27,7 @@ TEST(WatchStatus, IsReadAsItWasWritten) {
 TEST(WatchStatus, OfSweepsAndSharesIsReadAsItWasWritten) {
   WatchStatus written = status_of_process("share");
   written.sweep = WatchedSweep{16, 5, 1, "0005  ranks 2", "results/x/variants/0005", 30};
-  written.share.emplace().tasks = {{"vision", "training", "results/s/tasks/vision", 0, 2, 10, 90, 0.1, kNone}};
+  written.share.emplace().tasks = {{"vision", "training", "results/s/tasks/vision", 0, 2, "0-1", 10, 90, 0.1, kNone}};
   written.share->changes = {{1.5, "vision", 0, 2, 0.25, 0.5, "is to be measured"}};
 
   const WatchStatus read = read_status_text(status_text(written), "here");

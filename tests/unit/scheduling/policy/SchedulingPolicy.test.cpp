@@ -16,13 +16,13 @@ TEST(Placing, KeepsJobsWhoseCountIsUnchanged) {
 
   const Layout widest = Layout::of_cluster({2, 4}, PlacementRule::smallest_first);
 
-  const auto allocations = place(Layout::of_cluster({2, 4}), jobs.active(), {2, 1, 3});
+  const auto allocations = place(Layout::of_cluster({2, 4}), jobs.active(), std::vector{2, 1, 3});
 
   EXPECT_EQ(allocations[0], (Placement{{1, 2}}));
   EXPECT_EQ(allocations[2], (Placement{{0, 3}}));
   EXPECT_EQ(allocations[1], (Placement{{0, 1}}));
-  EXPECT_EQ(place(widest, jobs.active(), {2, 1, 3})[1], (Placement{{0, 1}}));
-  EXPECT_EQ(place(widest, jobs.active(), {2, 0, 3})[1], Placement{});
+  EXPECT_EQ(place(widest, jobs.active(), std::vector{2, 1, 3})[1], (Placement{{0, 1}}));
+  EXPECT_EQ(place(widest, jobs.active(), std::vector{2, 0, 3})[1], Placement{});
 }
 
 }  // namespace
