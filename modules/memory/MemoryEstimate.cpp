@@ -33,12 +33,12 @@ void MemoryEstimate::set_work(const StageBytes& most) {
 std::string MemoryEstimate::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} per rank (weights {}{}, gradients {}, optimizer {}{}{}{}{}{}{}{}{}{}{}, loader {}{})",
-                     bytes(total()), weights, part("reference", reference), bytes(gradients), bytes(optimizer),
-                     part("average", average), part("activations", activations), part("logits", logits),
-                     part("workspace", workspace), part("evaluation", evaluation), part("answers", answers),
-                     part("communication", communication), part("compression", compression), part("batches", batches),
-                     part("buffers", other), part("gaps between blocks", gaps), bytes(loader),
+  const std::string rest = part("average", average) + part("activations", activations) + part("logits", logits) +
+                           part("workspace", workspace) + part("evaluation", evaluation) + part("answers", answers) +
+                           part("communication", communication) + part("compression", compression) +
+                           part("batches", batches) + part("buffers", other) + part("gaps between blocks", gaps);
+  return fmt::format("{} per rank (weights {}{}, gradients {}, optimizer {}{}, loader {}{})", bytes(total()), weights,
+                     part("reference", reference), bytes(gradients), bytes(optimizer), rest, bytes(loader),
                      part("checkpoint copies", copies));
 }
 

@@ -55,6 +55,8 @@ constexpr std::array kExamples{
     std::pair{"data.normalize.std", "'[0.25]' data.normalize.mean='[0.5]'"},
     std::pair{"data.limit", "1000"},
     std::pair{"parallel.bucket_mb", "25"},
+    std::pair{"parallel.powersgd_rank", "2"},
+    std::pair{"parallel.powersgd_start_step", "100 parallel.powersgd_rank=2"},
     std::pair{"optimizer.learning_rate", "0.01"},
     std::pair{"optimizer.momentum", "0.9"},
     std::pair{"optimizer.nesterov", "true optimizer.momentum=0.9"},

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,9 +13,16 @@ namespace multicard {
 
 namespace {
 
+/// Keys that are younger than runs that may be resumed, and what those runs did.
+constexpr std::pair<std::string_view, const char*> kBeforeTheKey[] = {{"parallel.powersgd_rank", "0"},
+                                                                      {"parallel.powersgd_start_step", "0"}};
+
 /// Empty where it is not set. An empty list or map sets as little as a deck without the key.
 std::string setting_of(const Deck& deck, std::string_view path) {
   const std::string text = deck.get_text(path);
+  if (text.empty())
+    for (const auto& [key, value] : kBeforeTheKey)
+      if (key == path) return value;
   return text == "[]" || text == "{}" ? "" : text;
 }
 

@@ -1,5 +1,6 @@
 #include "tasks/options/ResumeCompatibility.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
@@ -31,6 +32,17 @@ TEST(ResumeCompatibility, NamesTheKeyThatChanged) {
   EXPECT_THROW(check_resume_compatibility(deck(), deck({"model.width=0.5"})), UsageError);
   EXPECT_THROW(check_resume_compatibility(deck(), deck({"run.seed=2"})), UsageError);
   EXPECT_THROW(check_resume_compatibility(deck(), deck({"data.image_size=64"})), UsageError);
+}
+
+TEST(ResumeCompatibility, KnowsWhatRunsDidBeforeAKeyCame) {
+  Deck old = Deck::parse("task: image\ndata: {train: a.h5}\noptimizer: {name: sgd, learning_rate: 0.1}\n", "test");
+  const Deck now = with_defaults(old);
+  for (const DeckKey& key : run_keys())
+    if (const std::string text = now.get_text(key.path); !text.empty() && !key.path.starts_with("parallel.powersgd"))
+      old.apply(parse_overrides({fmt::format("{}={}", key.path, text)}));
+  ASSERT_EQ(old.get_text("parallel.powersgd_rank"), "");
+  EXPECT_NO_THROW(check_resume_compatibility(old, now));
+  EXPECT_THROW(check_resume_compatibility(old, deck({"parallel.powersgd_rank=2"})), UsageError);
 }
 
 TEST(ResumeCompatibility, TakesAnEmptyListOrMapForAKeyThatIsNotSet) {
