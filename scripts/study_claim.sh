@@ -4,7 +4,7 @@
 # cells are left out). What is measured and how it is judged stands in inputs/study/claim/claim.yaml.
 #
 # usage: scripts/study_claim.sh [--quick] [-o FOLDER]
-#   --quick    TinyStories-656K, one link, 2 repeats: 25 minutes on two idle cores at most, to see that everything
+#   --quick    TinyStories-656K, one link, 2 repeats: some 7 minutes on two idle cores, to see that everything
 #              works. Without it: 5 repeats of everything with SmolLM2-135M, many hours
 #   -o FOLDER  where cells go (claim.jsonl), the report to report/ in it: results/study_claim by default, quick:
 #              results/study_claim_quick
