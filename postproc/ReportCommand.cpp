@@ -1,6 +1,7 @@
 #include "postproc/ReportCommand.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,32 +40,33 @@ HeatAxes heat_axes(const std::string& text) {
   return {names[0], names[1]};
 }
 
-/// A plan or a replay, as `multicard plan --json` printed it.
-void run_plan(const ReportArguments& options) {
+/// A file that is no results file and has a page of its own. \param what it is, for the message
+template <class File>
+void run_page(const ReportArguments& options, const char* what, File (*read)(const std::string&),
+              std::string (*summary)(const File&, const std::vector<Figure>&),
+              std::string (*write)(const File&, const std::string&, const Gnuplot&, Formats),
+              const std::function<std::string(const File&)>& answer) {
   if (options.files.size() > 1 || !options.csv.empty() || !options.heat.empty() || !options.counts.empty())
     throw UsageError("--csv, --heat, --counts and further files are for results files",
-                     options.files.front() + " is a plan or a replay", "Give it alone, with -o, --json or --pdf.");
-  PlanFile file = read_plan_file(options.files.front());
-  if (options.json) return print(plan_summary_json(file, figures_of(file)));
+                     fmt::format("{} is {}", options.files.front(), what), "Give it alone, with -o, --json or --pdf.");
+  File file = read(options.files.front());
+  if (options.json) return print(summary(file, figures_of(file)));
   const std::string folder = options.folder.empty() ? default_folder(file.path) : options.folder;
   file.path = filter_of(options.is_full).filtered(file.path);
-  const std::string report =
-      write_plan_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
-  print(fmt::format("{}\nreport  {}\n", plan_finding(file).text, report));
+  const std::string report = write(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
+  print(fmt::format("{}\nreport  {}\n", answer(file), report));
 }
 
-/// The cells of a study of a claim, as scripts/study_claim.sh wrote them.
+/// As `multicard plan --json` printed it.
+void run_plan(const ReportArguments& options) {
+  run_page<PlanFile>(options, "a plan or a replay", read_plan_file, plan_summary_json, write_plan_report,
+                     [](const PlanFile& file) { return plan_finding(file).text; });
+}
+
+/// The cells, as scripts/study_claim.sh wrote them.
 void run_claim(const ReportArguments& options) {
-  if (options.files.size() > 1 || !options.csv.empty() || !options.heat.empty() || !options.counts.empty())
-    throw UsageError("--csv, --heat, --counts and further files are for results files",
-                     options.files.front() + " is a study of a claim", "Give it alone, with -o, --json or --pdf.");
-  ClaimFile file = read_claim_file(options.files.front());
-  if (options.json) return print(claim_summary_json(file, figures_of(file)));
-  const std::string folder = options.folder.empty() ? default_folder(file.path) : options.folder;
-  file.path = filter_of(options.is_full).filtered(file.path);
-  const std::string report =
-      write_claim_report(file, folder, Gnuplot(), options.pdf ? Formats::svg_and_pdf : Formats::svg);
-  print(fmt::format("{}\nreport  {}\n", claim_headline(file).sentence(), report));
+  run_page<ClaimFile>(options, "a study of a claim", read_claim_file, claim_summary_json, write_claim_report,
+                      [](const ClaimFile& file) { return claim_headline(file).sentence(); });
 }
 
 /// Which files are A and which are B.

@@ -8,7 +8,6 @@
 
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
-#include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "postproc/figures/ClaimFigures.hpp"
 #include "postproc/page/ClaimColumns.hpp"
@@ -187,16 +186,7 @@ std::string write_claim_report(const ClaimFile& file, const std::string& folder,
   std::vector<std::string> warnings = warnings_of(file);
   std::vector<Figure> figures = figures_of(file);
   std::vector<PageFile> pages = csv_files(file);
-  if (gnuplot.available()) {
-    draw(gnuplot, figures, formats);
-    for (const Figure& figure : figures) {
-      pages.push_back({figure.id + ".svg", figure.svg});
-      if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
-    }
-  } else {
-    warnings.emplace_back("This report has no figures: gnuplot was not found.");
-    log_warning(warnings.back());
-  }
+  draw_for_page(gnuplot, figures, formats, pages, warnings);
   pages.push_back({"claim.md", markdown_of(file)});
   pages.push_back({"summary.json", claim_summary_json(file, figures)});
   const PageHead head{claim_headline(file).text, "What circulates about sharing GPUs, measured",

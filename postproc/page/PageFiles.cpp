@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "io/Bytes.hpp"
 #include "io/OwnFiles.hpp"
 
@@ -44,6 +45,24 @@ void require_own(const std::filesystem::path& folder, const std::vector<PageFile
 }
 
 }  // namespace
+
+void add_figures(std::vector<PageFile>& pages, const std::vector<Figure>& figures) {
+  for (const Figure& figure : figures) {
+    pages.push_back({figure.id + ".svg", figure.svg});
+    if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
+  }
+}
+
+void draw_for_page(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats, std::vector<PageFile>& pages,
+                   std::vector<std::string>& warnings) {
+  if (gnuplot.available()) {
+    draw(gnuplot, figures, formats);
+    add_figures(pages, figures);
+    return;
+  }
+  warnings.emplace_back("This report has no figures: gnuplot was not found.");
+  log_warning(warnings.back());
+}
 
 void write_pages(const std::filesystem::path& folder, const std::vector<PageFile>& pages) {
   // All files are checked before the first is written, so that a refusal leaves the folder as it was.

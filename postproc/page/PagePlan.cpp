@@ -9,7 +9,6 @@
 
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
-#include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "postproc/figures/PlanFigures.hpp"
 #include "postproc/page/Columns.hpp"
@@ -147,16 +146,7 @@ std::string write_plan_report(const PlanFile& file, const std::string& folder, c
   std::vector<std::string> warnings;
   std::vector<PageFile> pages;
   std::vector<Figure> figures = figures_of(file);
-  if (gnuplot.available()) {
-    draw(gnuplot, figures, formats);
-    for (const Figure& figure : figures) {
-      pages.push_back({figure.id + ".svg", figure.svg});
-      if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
-    }
-  } else {
-    warnings.emplace_back("This report has no figures: gnuplot was not found.");
-    log_warning(warnings.back());
-  }
+  draw_for_page(gnuplot, figures, formats, pages, warnings);
   pages.push_back({"summary.json", plan_summary_json(file, figures)});
   pages.push_back({"report.html", page_of(file, figures, warnings)});
   write_pages(folder, pages);

@@ -33,13 +33,6 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
                    "known are " + join(known, ", "), "Name two of one study.");
 }
 
-void add_figures(std::vector<PageFile>& pages, const std::vector<Figure>& figures) {
-  for (const Figure& figure : figures) {
-    pages.push_back({figure.id + ".svg", figure.svg});
-    if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
-  }
-}
-
 }  // namespace
 
 std::string default_folder(const std::string& file) {
