@@ -91,7 +91,7 @@ void compare(const ReportArguments& options, const std::vector<SettingKey>& keys
   const ComparedResults results{a, b, compare(a, b)};
   if (options.json) return print(comparison_json(results));
   print(comparison_text(results, output_columns()));
-  if (!options.folder.empty()) print(fmt::format("report  {}\n", write_comparison(results, options.folder)));
+  if (!options.folder.empty()) print(fmt::format("report  {}\n", write_comparison(results, options.folder, Gnuplot())));
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ void describe(CLI::App& app, ReportArguments& options) {
       ->excludes(folder);
   auto* compare = app.add_option("--compare", options.others,
                                  "Say what changed between two results, A B, or A... --compare B...; with -o also "
-                                 "write comparison.html and comparison.json")
+                                 "write comparison.html, its figures and comparison.json")
                       ->type_name("B.h5")
                       ->expected(0, -1)
                       ->excludes(csv);

@@ -17,6 +17,12 @@ bool is_control(char32_t character) {
   return (character < 0x20 && !is_layout) || (character >= 0x7f && character < 0xa0);
 }
 
+/// Embeddings, overrides and isolates of Unicode's bidirectional algorithm: what follows one of them may be shown in
+/// another order than it is in, the rest of a message too.
+bool changes_direction(char32_t character) {
+  return (character >= 0x202a && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
+}
+
 /// Escapes the character, or the invalid byte, at `at` and moves past it.
 std::string take_shown(std::string_view text, std::size_t& at) {
   const std::size_t begin = at;
@@ -24,6 +30,7 @@ std::string take_shown(std::string_view text, std::size_t& at) {
   if (length == 0) return fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
   const char32_t character = next_character(text, at);
   if (is_control(character)) return fmt::format("\\x{:02x}", static_cast<unsigned>(character));
+  if (changes_direction(character)) return fmt::format("\\u{:04x}", static_cast<unsigned>(character));
   return std::string(text.substr(begin, length));
 }
 

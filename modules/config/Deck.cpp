@@ -22,11 +22,14 @@ namespace {
 constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
     {{"run.steps", "run.epochs"}, {"run.batch_per_rank", "run.global_batch"}}};
 
+constexpr const char* kWhereDecksAre =
+    "Name a YAML file. 'multicard recipes ls' lists decks for common jobs, 'multicard recipes cp NAME' copies one.";
+
 std::string deck_text(const std::string& path) {
   constexpr std::uint64_t kLongest = 4 << 20;
   if (const auto why = why_unreadable(path))
     throw UsageError(fmt::format("deck {} cannot be read", path), *why,
-                     is_there(path) ? "Name a YAML file." : did_you_mean(path, "Name a YAML file."));
+                     is_there(path) ? kWhereDecksAre : did_you_mean(path, kWhereDecksAre));
   RegularFile file(path);
   if (file.size() > kLongest)
     throw UsageError(fmt::format("deck {} cannot be read", path),

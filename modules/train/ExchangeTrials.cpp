@@ -31,12 +31,13 @@ std::string name_of(const char* key, const ExchangeSetting& setting) {
 /// everything where that is not too large.
 std::vector<double> bucket_sizes(const ExchangeFacts& facts) {
   constexpr double kMega = 1e6;
-  constexpr double kSizes[] = {1, 4, 16, 64, 256};
+  constexpr double kSizes[] = {0.25, 1, 4, 16, 64, 256};
   const double all = std::ceil(static_cast<double>(facts.gradient_bytes) / kMega);
   const double fixed = static_cast<double>(facts.bucket_bytes) / kMega;
   std::vector<double> sizes;
   for (const double size : kSizes)
-    if (size < all && std::abs(std::log2(size / fixed)) > 1) sizes.push_back(size);
+    if (size * kMega < static_cast<double>(facts.gradient_bytes) && std::abs(std::log2(size / fixed)) > 1)
+      sizes.push_back(size);
   if (all * kMega <= static_cast<double>(ExchangeTrials::kLargestBucket) && all > fixed) sizes.push_back(all);
   return sizes;
 }

@@ -6,11 +6,14 @@
 
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
+#include "base/ShellWord.hpp"
 #include "base/Text.hpp"
+#include "postproc/figures/ComparedFigures.hpp"
 #include "postproc/page/ComparisonReport.hpp"
 #include "postproc/page/JsonValues.hpp"
 #include "postproc/page/PageFiles.hpp"
 #include "postproc/page/PageFrame.hpp"
+#include "postproc/page/PageParts.hpp"
 
 namespace multicard::post {
 
@@ -66,11 +69,11 @@ Json json_of(const ComparedResults& results) {
   return out;
 }
 
-std::string answer_html(const Comparison& comparison) {
+std::string answer_html(const Comparison& comparison, const std::vector<Figure>& figures) {
   std::vector<std::string> sentences;
   for (std::size_t i = 1; i < comparison.findings.size(); ++i)
     sentences.push_back(comparison.findings[i].sentence());
-  return sentences.empty() ? std::string() : list(sentences);
+  return answer_figure_html(figures) + (sentences.empty() ? std::string() : list(sentences));
 }
 
 std::string items_html(const ComparedItems& items) {
@@ -111,11 +114,27 @@ std::string cells_html(const Comparison& comparison) {
   return out;
 }
 
-std::vector<PagePart> parts_of(const Comparison& comparison) {
-  std::vector<PagePart> parts{{"answer", "The answer", answer_html(comparison)}};
+/// Of both sides, and of the page itself.
+std::string all_commands_html(const ComparedResults& results) {
+  std::vector<std::string> files;
+  for (const Collection* side : {&results.a, &results.b}) {
+    if (side == &results.b) files.emplace_back("--compare");
+    for (const Source& source : side->sources)
+      files.push_back(shell_word(source.path));
+  }
+  std::string out;
+  for (const auto& [name, side] : {std::pair("A", &results.a), std::pair("B", &results.b)})
+    if (const std::string commands = commands_html(*side); !commands.empty()) out += subheading(name) + commands;
+  return out + subheading("This page") + preformatted(fmt::format("multicard-post {} -o report", join(files, " ")));
+}
+
+std::vector<PagePart> parts_of(const ComparedResults& results, const std::vector<Figure>& figures) {
+  const Comparison& comparison = results.comparison;
+  std::vector<PagePart> parts{{"answer", "The answer", answer_html(comparison, figures)}};
   if (most_changed(comparison)) {
     parts.push_back({"configurations", "Configurations", cells_html(comparison)});
-    parts.push_back({"step", "Where the time of a step changed", all_details_html(comparison)});
+    parts.push_back(
+        {"step", "Where the time of a step changed", other_figures_html(figures) + all_details_html(comparison)});
   }
   std::string scores;
   for (const ComparedEvaluation& evaluation : comparison.evaluations)
@@ -129,6 +148,7 @@ std::vector<PagePart> parts_of(const Comparison& comparison) {
     parts.push_back({"environment", "Program and machine",
                      table(html_table("compared-environment", "What differs of program, versions, machine, variables.",
                                       compared_environment_columns(), comparison.environment))});
+  parts.push_back({"commands", "Commands", all_commands_html(results)});
   std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
   return parts;
 }
@@ -140,13 +160,14 @@ std::string paths_of(const Collection& collection) {
   return join(paths, ", ");
 }
 
-std::string page_of(const ComparedResults& results) {
-  std::vector<std::string> warnings = results.a.notices;
+std::string page_of(const ComparedResults& results, const std::vector<Figure>& figures,
+                    std::vector<std::string> warnings) {
+  warnings.insert(warnings.end(), results.a.notices.begin(), results.a.notices.end());
   warnings.insert(warnings.end(), results.b.notices.begin(), results.b.notices.end());
   const PageHead head{results.comparison.findings.front().text, "What changed from A to B",
                       fmt::format("A: {}. B: {}. Report by multicard-post {}.", paths_of(results.a),
                                   paths_of(results.b), build_info().version)};
-  return html_page(head, warnings, parts_of(results.comparison));
+  return html_page(head, warnings, parts_of(results, figures));
 }
 
 }  // namespace
@@ -155,10 +176,15 @@ std::string comparison_json(const ComparedResults& results) {
   return json_text(json_of(results), 1) + "\n";
 }
 
-std::string write_comparison(const ComparedResults& results, const std::string& folder) {
-  const std::filesystem::path to(folder);
-  write_pages(to, {{"comparison.json", comparison_json(results)}, {"comparison.html", page_of(results)}});
-  return (to / "comparison.html").string();
+std::string write_comparison(const ComparedResults& results, const std::string& folder, const Gnuplot& gnuplot) {
+  std::vector<std::string> warnings;
+  std::vector<PageFile> pages;
+  std::vector<Figure> figures = figures_of(results.comparison);
+  draw_for_page(gnuplot, figures, Formats::svg, pages, warnings);
+  pages.push_back({"comparison.json", comparison_json(results)});
+  pages.push_back({"comparison.html", page_of(results, figures, warnings)});
+  write_pages(folder, pages);
+  return (std::filesystem::path(folder) / "comparison.html").string();
 }
 
 }  // namespace multicard::post

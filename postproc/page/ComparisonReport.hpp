@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/draw/Gnuplot.hpp"
 #include "postproc/page/Columns.hpp"
 #include "postproc/study/Comparison.hpp"
 
@@ -41,8 +42,8 @@ std::string comparison_text(const ComparedResults& results, std::optional<std::s
 /// All of it, of every configuration.
 std::string comparison_json(const ComparedResults& results);
 
-/// Writes comparison.html and comparison.json into `folder` and returns the path of the page.
+/// Writes comparison.html with its figures, and comparison.json, into `folder` and returns the path of the page.
 /// \throws DataError when the folder cannot be written, UsageError where other files have these names
-std::string write_comparison(const ComparedResults& results, const std::string& folder);
+std::string write_comparison(const ComparedResults& results, const std::string& folder, const Gnuplot& gnuplot);
 
 }  // namespace multicard::post

@@ -76,7 +76,7 @@ std::string conditions_html(const ClaimFile& file) {
       {"machine", fmt::format("{}, {} processors", file.machine, file.processors)},
       {"load when it began", fmt::format("{:.2f} waiting processes", file.load)},
       {"language model", file.model},
-      {"repeats", std::to_string(file.repeats)}};
+      {"repeats", fmt::format("{}; of communication {}", file.repeats, file.communication_repeats)}};
   if (file.seconds) rows.emplace_back("the last start took", human_duration(*file.seconds));
   for (const auto& [what, why] : file.left_out)
     rows.emplace_back("left out: " + what, why);

@@ -68,6 +68,10 @@ std::string figures_of(const std::vector<Figure>& figures, const Figure* key, Se
   return out;
 }
 
+std::string side_by_side(const std::string& figures) {
+  return "<div class=\"figures\">\n" + figures + "</div>\n";
+}
+
 /// Of a chart's data: numbers in full, nothing for what is not known.
 struct ToField {
   std::string operator()(const std::string& name) const { return name; }
@@ -149,6 +153,19 @@ std::string figure_html(const Figure& figure, const std::string& title, const st
       "</figcaption></figure>\n",
       figure.id, line("title", title), line("note", subtitle), figure.svg_on_page, sentence(figure.caption),
       download("Data", figure.id + ".csv", "text/csv", csv.text()));
+}
+
+std::string answer_figure_html(const std::vector<Figure>& figures) {
+  if (figures.empty() || figures.front().svg_on_page.empty()) return {};
+  return side_by_side(figure_html(figures.front(), {}, figures.front().subtitle));
+}
+
+std::string other_figures_html(const std::vector<Figure>& figures) {
+  std::string out;
+  for (std::size_t i = 1; i < figures.size(); ++i)
+    if (const Figure& figure = figures[i]; !figure.svg_on_page.empty())
+      out += figure_html(figure, figure.title, figure.subtitle);
+  return out.empty() ? out : side_by_side(out);
 }
 
 std::string advice_html(const Collection& collection) {

@@ -20,6 +20,8 @@ std::string advice_html(const Collection& collection);
 std::string findings_html(const Collection& collection);
 /// What tuning changed; empty when nothing was tuned, or not measured before.
 std::string before_after_html(const Collection& collection);
+/// The commands that repeat what was measured, each once; empty where none was recorded.
+std::string commands_html(const Collection& collection);
 /// Axes, ranks, repeats, steps, hardware: first what all studies have in common.
 std::string setup_html(const Collection& collection);
 std::string step_html(const Collection& collection, const PageFigures& figures);
@@ -36,6 +38,14 @@ const Figure* key_figure(const Collection& collection, const PageFigures& figure
 /// A figure with its data, below these texts of it; those that the page says elsewhere are empty. Its alternative text
 /// has its title in any case.
 std::string figure_html(const Figure& figure, const std::string& title, const std::string& subtitle);
+
+/// \name Of pages whose first figure shows the answer, below the page's title instead of its own
+/// @{
+/// Empty where it was not drawn.
+std::string answer_figure_html(const std::vector<Figure>& figures);
+/// The others side by side; empty where none was drawn.
+std::string other_figures_html(const std::vector<Figure>& figures);
+/// @}
 
 /// `part` of each study, below the study's title where there are several.
 std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part);

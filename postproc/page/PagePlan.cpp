@@ -101,22 +101,14 @@ std::string details_of(const PlanFile& file) {
   return out;
 }
 
-std::string figures_html(const std::vector<Figure>& figures, std::size_t first, std::size_t last) {
-  std::string out;
-  for (std::size_t i = first; i < std::min(last, figures.size()); ++i)
-    if (!figures[i].svg_on_page.empty())
-      out += figure_html(figures[i], first == 0 ? std::string() : figures[i].title, figures[i].subtitle);
-  return out.empty() ? out : "<div class=\"figures\">\n" + out + "</div>\n";
-}
-
 std::string page_of(const PlanFile& file, const std::vector<Figure>& figures,
                     const std::vector<std::string>& warnings) {
   const bool is_plan = !file.machines.empty();
   std::string title = plan_finding(file).text;
   title.pop_back();
-  std::vector<PagePart> parts{{"answer", "The answer", figures_html(figures, 0, 1)},
+  std::vector<PagePart> parts{{"answer", "The answer", answer_figure_html(figures)},
                               {"details", is_plan ? "Who gets which GPUs, and when" : "Policies side by side",
-                               figures_html(figures, 1, figures.size()) + details_of(file)}};
+                               other_figures_html(figures) + details_of(file)}};
   std::erase_if(parts, [](const PagePart& part) { return part.html.empty(); });
   return html_page(
       {title, subject_of(file), fmt::format("{}. Report by multicard-post {}.", file.path, build_info().version)},

@@ -130,19 +130,6 @@ Rows rows_of(const Study& study) {
   return rows;
 }
 
-/// What repeats the measurements, each command once.
-std::string commands_html(const Collection& collection) {
-  std::set<std::string> commands;
-  for (const Source& source : collection.sources)
-    if (const auto found = source.attributes.find("command_line");
-        found != source.attributes.end() && !found->second.empty())
-      commands.insert(found->second);
-  std::string out;
-  for (const std::string& command : commands)
-    out += preformatted(command);
-  return out.empty() ? out : paragraph("Repeat it with:") + out;
-}
-
 std::string settings_html(const Collection& collection) {
   std::vector<Rows> all;
   for (const Study& study : collection.studies)
@@ -162,6 +149,18 @@ std::string settings_html(const Collection& collection) {
 }
 
 }  // namespace
+
+std::string commands_html(const Collection& collection) {
+  std::set<std::string> commands;
+  for (const Source& source : collection.sources)
+    if (const auto found = source.attributes.find("command_line");
+        found != source.attributes.end() && !found->second.empty())
+      commands.insert(found->second);
+  std::string out;
+  for (const std::string& command : commands)
+    out += preformatted(command);
+  return out.empty() ? out : paragraph("Repeat it with:") + out;
+}
 
 std::string setup_html(const Collection& collection) {
   return folded("Settings, machine and command", settings_html(collection) + commands_html(collection), Printed::open);

@@ -41,6 +41,7 @@ void add_header(const json& line, ClaimFile& file) {
   file.processors = line.at("processors").get<int>();
   file.load = line.at("load").get<double>();
   file.repeats = grid.at("repeats").get<int>();
+  file.communication_repeats = grid.value("communication", json::object()).value("repeats", file.repeats);
   for (const json& place : grid.at("places"))
     for (const json& ranks : place.at("ranks"))
       file.ranks[place.at("name").get<std::string>()] += ranks.get<int>();

@@ -32,7 +32,7 @@ struct ClaimFile {
   ClaimRules rules;
   bool is_quick = false;
   std::string model, machine;
-  int processors = 0, repeats = 0;
+  int processors = 0, repeats = 0, communication_repeats = 0;
   double load = 0;                   ///< of the machine when it began: the mean number of waiting processes
   std::optional<double> seconds;     ///< that the last start took; none where it has not ended
   std::map<std::string, int> ranks;  ///< of each place

@@ -77,6 +77,12 @@ std::string short_name(const Contest& of) {
   return label.empty() ? name_of(of.study, of.best) : fmt::format("{} on {}", label, ranks_text(of.best));
 }
 
+/// "5 configurations", "the 4 of 5 configurations that completed": what did not complete may have been the fastest.
+std::string field_of(long completed, long all) {
+  if (completed == all) return counted(all, "configuration");
+  return fmt::format("the {} of {} that completed", completed, counted(all, "configuration"));
+}
+
 /// A claim only where the runner-up, on as many ranks, and the fastest other options, on any, are measurably slower.
 Finding fastest_finding(const Contest& of) {
   if (!of.speed_decides) return {};
@@ -84,11 +90,12 @@ Finding fastest_finding(const Contest& of) {
   const Cell* const other = fastest_other(of.study, of.configurations, of.best);
   const auto is_slower = [&](const Cell* cell) { return cell && significantly_different(of.best.rate, cell->rate); };
   const std::string name = name_of(of.study, of.best), rate = rate_text(of.study, of.best);
-  const std::string all = counted(completed, "configuration");
+  const std::string all = field_of(completed, static_cast<long>(of.configurations.size()));
   Finding out{{}, evidence_of(of.best), "fastest"};
-  out.evidence.add({"configurations", completed});
+  out.evidence.add({{"configurations", completed}, {"all_configurations", of.configurations.size()}});
   if (completed == 1)
-    out.text = fmt::format("Only {} completed: {}.", name, rate);
+    out.text = fmt::format("Only one of {} completed, {}: {}.",
+                           counted(static_cast<long>(of.configurations.size()), "configuration"), name, rate);
   else if (is_slower(other) && (!of.second || is_slower(of.second)))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else

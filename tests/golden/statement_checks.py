@@ -130,7 +130,8 @@ class StatementChecks:
 
     def fastest_numbers(self, study, cells):
         completed = {tuple(cell.settings.items()) for cell in cells if cell.counts}
-        return {**self.rate_numbers(study, cells), "configurations": len(completed)}
+        return {**self.rate_numbers(study, cells), "configurations": len(completed),
+                "all_configurations": len({tuple(cell.settings.items()) for cell in cells})}
 
     @staticmethod
     def ratio_numbers(best, other):

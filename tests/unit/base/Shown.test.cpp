@@ -17,6 +17,8 @@ TEST(Shown, EscapesWhatIsInvalidOrControlsATerminal) {
   EXPECT_EQ(shown("a\xff\xc3"), "a\\xff\\xc3");
   EXPECT_EQ(shown("\x1b[2Jgone\r"), "\\x1b[2Jgone\\x0d");
   EXPECT_EQ(shown("\u0085"), "\\x85");
+  EXPECT_EQ(shown("a\u202egpj.b\u2067"), "a\\u202egpj.b\\u2067");
+  EXPECT_EQ(shown("\u05e9\u05dc\u05d5\u05dd"), "\u05e9\u05dc\u05d5\u05dd");
   EXPECT_EQ(shown(std::string_view("\0", 1)), "\\x00");
 }
 

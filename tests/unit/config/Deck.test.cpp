@@ -120,11 +120,13 @@ TEST(Deck, ReplacesAWholeSectionByAnOverride) {
 TEST(Deck, NamesAFileThatCannotBeRead) {
   const test::ScratchFolder folder;
   const std::string missing = folder / "missing.yaml";
+  const std::string decks =
+      "Name a YAML file. 'multicard recipes ls' lists decks for common jobs, 'multicard recipes cp NAME' copies one.";
 
   EXPECT_EQ(message_of<UsageError>([&] { Deck::load(missing); }),
-            "deck " + missing + " cannot be read (No such file or directory) Name a YAML file.");
+            "deck " + missing + " cannot be read (No such file or directory) " + decks);
   EXPECT_EQ(message_of<UsageError>([&] { Deck::load(folder.path().string()); }),
-            "deck " + folder.path().string() + " cannot be read (it is a folder) Name a YAML file.");
+            "deck " + folder.path().string() + " cannot be read (it is a folder) " + decks);
 }
 
 TEST(Deck, RefusesOverridesOfAnotherForm) {

@@ -21,7 +21,7 @@ ExchangeOptions measured(bool bucket, bool dtype) {
   return options;
 }
 
-// Of 100 MB: sizes 1, 16, 64 and all, besides the fixed rule's 4 MiB.
+// Of 100 MB: sizes 0.25, 1, 16, 64 and all, besides the fixed rule's 4 MiB.
 constexpr ExchangeFacts kFacts{2, 100'000'000, std::int64_t{4} << 20, 1000};
 
 /// Steps of a machine on which `time_of` says how long a setting takes; every step is longer than the one before by a
@@ -53,7 +53,7 @@ TEST(ExchangeTrials, TriesNothingWhereBothAreFixed) {
 
 TEST(ExchangeTrials, TakesTheFastestBucketSize) {
   ExchangeTrials trials(measured(true, false), kFacts);
-  EXPECT_EQ(run(trials, best_at_16), 5 * 10);
+  EXPECT_EQ(run(trials, best_at_16), 6 * 10);
   EXPECT_EQ(trials.setting(), (ExchangeSetting{16, CommDtype::same}));
   EXPECT_THAT(trials.reasons().at("bucket_mb"), StartsWith("16: steps take 0.7"));
   EXPECT_THAT(trials.reasons().at("bucket_mb"), HasSubstr("of the time with auto, 9 rounds"));
@@ -61,7 +61,7 @@ TEST(ExchangeTrials, TakesTheFastestBucketSize) {
 
 TEST(ExchangeTrials, ChoosesTheDtypeFirstAndSizesWithIt) {
   ExchangeTrials trials(measured(true, true), kFacts);
-  EXPECT_EQ(run(trials, best_at_16), 2 * 10 + 5 * 10);
+  EXPECT_EQ(run(trials, best_at_16), 2 * 10 + 6 * 10);
   EXPECT_EQ(trials.setting(), (ExchangeSetting{16, CommDtype::bf16}));
   EXPECT_THAT(trials.reasons().at("gradient_dtype"), StartsWith("bf16: steps take 0.7"));
 }
@@ -90,7 +90,7 @@ TEST(ExchangeTrials, IgnoresOneSlowStepAndTheFirstRound) {
 
 TEST(ExchangeTrials, TakesAtMostHalfOfTheSteps) {
   ExchangeFacts facts = kFacts;
-  facts.num_steps = 2 * (14 + 5 * 8);
+  facts.num_steps = 2 * (14 + 6 * 8);
   ExchangeTrials trials(measured(true, true), facts);
   EXPECT_LE(run(trials, best_at_16), facts.num_steps / 2);
   EXPECT_THAT(trials.reasons().at("gradient_dtype"), HasSubstr("9 rounds"));
@@ -112,7 +112,7 @@ TEST(ExchangeTrials, TriesNothingOnOneRankOrWithOneBucket) {
   EXPECT_THAT(alone.reasons(), ElementsAre(Pair("bucket_mb", "auto: one rank exchanges nothing"),
                                            Pair("gradient_dtype", "same: one rank exchanges nothing")));
   facts = kFacts;
-  facts.gradient_bytes = 500'000;
+  facts.gradient_bytes = 250'000;
   const ExchangeTrials small(measured(true, false), facts);
   EXPECT_FALSE(small.is_under_way());
   EXPECT_EQ(small.reasons().at("bucket_mb"), "auto: all gradients are one bucket");
@@ -138,7 +138,7 @@ TEST(ExchangeTrials, MeasuresWhatWasNotChosenBefore) {
   ExchangeTrials after(measured(true, true), kFacts);
   after.resume(before.numbers(), before.texts());
   EXPECT_EQ(after.setting(), (ExchangeSetting{std::nullopt, CommDtype::bf16}));
-  EXPECT_EQ(run(after, best_at_16), 5 * 10);
+  EXPECT_EQ(run(after, best_at_16), 6 * 10);
   EXPECT_EQ(after.setting(), (ExchangeSetting{16, CommDtype::bf16}));
 
   ExchangeOptions fixed;

@@ -89,6 +89,21 @@ TEST(Claims, TheFastestIsClaimedOnlyWhereTheRunnerUpIsMeasurablySlower) {
   EXPECT_TRUE(has(answer(clear)[0].text, "The fastest of 2 configurations is ddp on 2 ranks"));
 }
 
+TEST(Claims, WhatDidNotCompleteIsInTheTitle) {
+  RunReport failed = run_of({{"precision", "tf32"}}, 2, 0);
+  failed.status = "failed";
+  failed.rate = {};
+  const auto title = [&](double rate) {
+    return answer(
+        study_of({failed, run_of({{"precision", "fp32"}}, 2, 100), run_of({{"precision", "fp16"}}, 2, rate)}))[0];
+  };
+
+  EXPECT_TRUE(has(title(102).text, "No clear winner among the 2 of 3 configurations that completed: "));
+  EXPECT_TRUE(has(title(150).text, "The fastest of the 2 of 3 configurations that completed is fp16 on 2 ranks"));
+  EXPECT_DOUBLE_EQ(title(150).evidence.all().at("configurations"), 2);
+  EXPECT_DOUBLE_EQ(title(150).evidence.all().at("all_configurations"), 3);
+}
+
 TEST(Claims, OneThatCompletedIsNotTheFastest) {
   RunReport failed = run_of({{"strategy", "dp"}}, 2, 0);
   failed.status = "failed";
@@ -96,7 +111,7 @@ TEST(Claims, OneThatCompletedIsNotTheFastest) {
   const Study study = study_of({failed, run_of({{"strategy", "ddp"}}, 2, 150)});
   const Study apart = study_of({run_of({{"strategy", "dp"}}, 1, 100), run_of({{"strategy", "ddp"}}, 2, 150)});
 
-  EXPECT_TRUE(has(answer(study)[0].text, "Only ddp on 2 ranks completed"));
+  EXPECT_TRUE(has(answer(study)[0].text, "Only one of 2 configurations completed, ddp on 2 ranks: "));
   EXPECT_EQ(figure(study, "comparison").title, "Only ddp completed on 2 ranks");
   EXPECT_EQ(figure(apart, "comparison").title, "ddp alone was run on 2 ranks") << "dp completed, on 1 rank";
 }
