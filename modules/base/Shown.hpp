@@ -11,8 +11,8 @@ namespace multicard {
 constexpr std::size_t kLongestShown = 2000;
 
 /// `text` as valid UTF-8 of at most `longest` bytes that cannot control a terminal: invalid bytes and control
-/// characters except line feeds and tabs become \xHH, those that change the direction of writing \uHHHH, and of what is too long the middle is left out, "...(12,345
-/// bytes)...".
+/// characters except line feeds and tabs become \xHH, those that change the direction of writing \uHHHH, and of what is
+/// too long the middle is left out, "...(12,345 bytes)...".
 std::string shown(std::string_view text, std::size_t longest = kLongestShown);
 
 }  // namespace multicard

@@ -35,6 +35,21 @@ std::vector<AllReduceTime> add_observations(const Communicator& ranks, int nodes
   return times;
 }
 
+/// Collective. The fit is of every node's links, so that all ranks have the same. \param local of the own node
+void add_those_of_all_nodes(const Communicator& world, const Topology& topology,
+                            const std::vector<StepObservation>& local, std::vector<StepObservation>& observations) {
+  const std::vector<int> sizes = world.allgather(topology.local_rank == 0 ? topology.local_size : 0);
+  for (StepObservation one : local) {
+    const std::vector<double> seconds = world.allgather(one.seconds);
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      if (sizes[rank] <= 1) continue;  // of each node the first rank speaks; one rank has no link
+      one.at.gpus = one.at.max_per_node = sizes[rank];
+      one.seconds = seconds[rank];
+      observations.push_back(one);
+    }
+  }
+}
+
 void log_links(int num_ranks, const AllReduceTime& shortest, const AllReduceTime& longest) {
   const double bus_bytes = longest.bus_bytes_per_s(num_ranks) * longest.median_s;
   log_info(
@@ -56,19 +71,9 @@ ShareMachine measure_machine(const Communicator& world, const Topology& topology
   const std::vector<AllReduceTime> times =
       add_observations(world, topology.num_nodes, most_on_a_node, device, observations);
   if (topology.num_nodes > 1 && most_on_a_node > 1) {
-    // All nodes measure at the same time, each its own links; no node but rank 0's is looked at afterwards.
-    std::vector<StepObservation> local;
+    std::vector<StepObservation> local;  // all nodes measure at the same time, each its own links
     add_observations(topology.node, 1, topology.local_size, device, local);
-    std::vector<double> seconds;
-    seconds.reserve(local.size());
-    for (const StepObservation& one : local)
-      seconds.push_back(one.seconds);
-    world.broadcast(std::span<double>(seconds));  // all ranks fit the same: those of rank 0's node
-    const int size = world.broadcast_value(topology.local_size);
-    for (std::size_t i = 0; i < local.size() && size > 1; ++i) {
-      local[i].at.gpus = local[i].at.max_per_node = size;
-      observations.push_back({local[i].at, seconds[i]});
-    }
+    add_those_of_all_nodes(world, topology, local, observations);
   }
   release_cached_device_memory(device);
   machine.links = calibrate_links(observations);

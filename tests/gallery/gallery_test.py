@@ -64,6 +64,7 @@ PAGES = (
     Page("plan", ("plan",), 390, "dark", suffix=".json"),
     Page("plan_sizes", ("plan_sizes",), 1440, "light", suffix=".json"),
     Page("replay", ("replay",), 390, "light", suffix=".json"),
+    Page("claim", ("claim",), 1440, "light", suffix=".jsonl"),
     Page("compare_sweeps", ("strong", "more_ranks"), 1440, "light", is_comparison=True),
     Page("compare_profiles", ("profile_cpu", "profile_gpu"), 390, "dark", is_comparison=True),
     Page("compare_work", ("training", "more_ranks"), 1440, "dark", is_comparison=True),

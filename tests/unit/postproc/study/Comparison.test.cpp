@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "postproc/figures/ComparedFigures.hpp"
 #include "postproc/page/ComparisonReport.hpp"
 #include "runs_in_memory.hpp"
 #include "support/expect_error.hpp"
@@ -173,6 +174,34 @@ TEST(Comparison, OverSeveralConfigurationsTheMeanIsGeometric) {
           "1 became measurably faster and 0 slower: from 1.00 times A’s rate (ddp on 2 ranks) to 2.00 times (dp on"))
       << finding_in(comparison, "spread").text;
   EXPECT_EQ(most_changed(comparison)->label, "dp on 2 ranks");
+}
+
+TEST(Comparison, FiguresShowTheRatiosAndTheStepThatChangedMost) {
+  const std::array<double, kNumPhases> twice{2, 1, 40, 80, 20, 10, 2};
+  const Collection a = of({run_with(twice, 0.02, {{"strategy", "dp"}}), run_with(kPlain, 0.02, {{"strategy", "ddp"}})}),
+                   b = of(
+                       {run_with(kPlain, 0.02, {{"strategy", "dp"}}), run_with(kPlain, 0.02, {{"strategy", "ddp"}})});
+
+  const std::vector<Figure> figures = figures_of(compare(a, b));
+
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_EQ(figures[0].id, "compared-rates");
+  EXPECT_EQ(figures[0].title, "1 of 2 configurations differ measurably");
+  ASSERT_EQ(figures[0].data.rows.size(), 2U);
+  EXPECT_EQ(std::get<std::string>(figures[0].data.rows[0][0]), "dp on 2 ranks");
+  EXPECT_NEAR(std::get<double>(figures[0].data.rows[0][2]), 2, 1e-9);
+  EXPECT_EQ(figures[1].id, "compared-steps");
+  EXPECT_EQ(figures[1].title, "A step takes 155 ms in A and 77.5 ms in B");
+  EXPECT_EQ(figures[1].data.rows.size(), 2 * kNumPhases);
+}
+
+TEST(Comparison, OfOneConfigurationTheStepIsTheAnswersFigure) {
+  const Collection a = of({run_with(kPlain)}), b = of({run_with(kSlowForward)});
+
+  const std::vector<Figure> figures = figures_of(compare(a, b));
+
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].id, "compared-steps");
 }
 
 TEST(Comparison, ListsSettingsThatDifferByTheirEffect) {
