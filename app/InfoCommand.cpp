@@ -203,7 +203,8 @@ std::string links_text(const Json& links) {
 std::string info_text(const Json& info) {
   std::string text = "versions\n";
   for (const auto& [name, value] : info["versions"].items())
-    text += fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
+    if (value != "")  // of a GPU's software where there is none
+      text += fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
   text += fmt::format("ranks ({} on {})\n", info["ranks"].size(), counted(info["nodes"].get<int>(), "node"));
   for (const Json& rank : info["ranks"]) {
     text +=

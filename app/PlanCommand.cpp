@@ -25,7 +25,9 @@ void log_lines(const std::vector<std::string>& lines) {
 
 void print_replay(const ReplayOptions& options, const PlanArguments& arguments) {
   if (!arguments.svg.empty()) throw UsageError("--svg is for plans", "this deck replays a workload", "Leave it out.");
-  for (const ReplaySummary& summary : replay(options))
+  const std::vector<ReplaySummary> summaries = replay(options);
+  log_lines(replay_report(summaries));
+  for (const ReplaySummary& summary : summaries)
     print(json_line(summary) + "\n");
 }
 

@@ -62,6 +62,8 @@ def measure_iteration(claim):
 
 def share(claim, place, variant, best, seed):
     settings = {"policy.name": variant["policy"]}
+    if place.get("spread") and "placement" in variant:
+        settings["policy.placement"] = variant["placement"]
     for number, task in enumerate(("image", "text"), 1):
         settings["tasks.%d.steps" % number] = claim.grid["iteration"]["steps"][task]
         settings["tasks.%d.overrides" % number] = {**claim.data_of(task), "run.seed": seed, "data.test": None,

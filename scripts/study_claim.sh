@@ -4,13 +4,14 @@
 # cells are left out). What is measured and how it is judged stands in inputs/study/claim/claim.yaml.
 #
 # usage: scripts/study_claim.sh [--quick] [-o FOLDER]
-#   --quick    TinyStories-656K, one link, 2 repeats: some 7 minutes on two idle cores, to see that everything
-#              works. Without it: 5 repeats of everything with SmolLM2-135M, many hours
+#   --quick    one link, 2 repeats: some 7 minutes on two idle cores, to see that everything works. Without it 5
+#              repeats of everything: some 75 minutes
 #   -o FOLDER  where cells go (claim.jsonl), the report to report/ in it: results/study_claim by default, quick:
 #              results/study_claim_quick
 #
-# Start it again after a stop: finished cells are kept. Run it on an idle machine. $MODEL names the folder of another
-# model, $MULTICARD_BUILD a build folder other than build/release. The last lines are a table in Markdown.
+# Start it again after a stop: finished cells are kept. Run it on an idle machine. $MODEL names the folder of a language
+# model other than TinyStories-656K, $MULTICARD_BUILD a build folder other than build/release. The last lines are a
+# table in Markdown.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -26,7 +27,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 folder=${folder:-$root/results/study_claim$suffix}
-model=${MODEL:+$(realpath -m -- "$MODEL")}
+model=$(realpath -m -- "${MODEL:-$root/tests/data/models/tinystories-656K}")
 
 cd "$root"
 # shellcheck source=scripts/env.sh
@@ -35,16 +36,8 @@ have multicard || die "multicard is not built: scripts/build.sh"
 have h5dump || die "h5dump is missing: install the package hdf5-tools"
 python3 -c 'import yaml' 2>/dev/null || die "python3 has no module yaml: install the package python3-yaml"
 
-step 1 4 "Getting the model"
-if [ -z "$model" ]; then
-  if [ -n "$suffix" ]; then
-    model=$root/tests/data/models/tinystories-656K
-  else
-    model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
-  fi
-fi
 [ -e "$model/config.json" ] || die "$model is not a model folder (there is no config.json). Set MODEL to one."
-step 2 4 "Preparing images and texts"
+step 1 3 "Preparing images and texts"
 shards=$folder/data
 if ! compgen -G "$shards/images-train-*.h5" >/dev/null; then
   multicard prepare images --format synthetic --size 64 --classes 10 --limit 4000 --split 0.05 -o "$shards/images"
@@ -53,10 +46,10 @@ if ! compgen -G "$shards/text-train-*.h5" >/dev/null; then
   multicard prepare text --type alpaca --tokenizer "$model" --in inputs/text/instruction-data.json --split 0.1 \
     --max-length 128 -o "$shards/text"
 fi
-step 3 4 "Measuring"
+step 2 3 "Measuring"
 python3 "$root/scripts/study_claim.py" inputs/study/claim/claim.yaml "$folder" --images "$shards/images" \
   --texts "$shards/text" --model "$model" "${quick[@]}"
-step 4 4 "Making the page"
+step 3 3 "Making the page"
 multicard-post "$folder/claim.jsonl" -o "$folder/report"
 cat "$folder/report/claim.md"
 say ""

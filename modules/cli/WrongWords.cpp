@@ -6,6 +6,8 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "cli/CommandTree.hpp"
+#include "cli/Complaint.hpp"
 
 namespace multicard {
 
@@ -30,6 +32,18 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// The examples of `app`, whose path is `path`.
+std::vector<std::string> examples_in(const CLI::App& app, const std::string& path) {
+  const std::size_t space = path.rfind(' ');
+  return described(app, space == std::string::npos ? "" : path.substr(0, space)).examples;
+}
+
+/// "Did you mean NAME? multicard help run says more. Example: ..."
+std::string advice_of(const std::string& meant, const CLI::App& app, const std::string& path) {
+  return (meant.empty() ? meant : fmt::format("Did you mean {}? ", meant)) +
+         help_and_example(help_of(path), examples_in(app, path), meant.starts_with("--") ? meant : "");
+}
+
 /// Values never begin with two dashes; CLI11 takes such a word for an option too.
 void check_options(const CLI::App& app, const std::string& path, const std::vector<std::string>& words) {
   const std::vector<std::string> known = names_of_options(app);
@@ -37,10 +51,8 @@ void check_options(const CLI::App& app, const std::string& path, const std::vect
     if (word == "--") return;  // what follows are values
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || contains(known, name)) continue;
-    const std::optional<std::string> meant = nearest(name, known);
-    throw UsageError(
-        fmt::format("unknown option '{}' of {}", name, path), "",
-        meant ? fmt::format("Did you mean {}?", *meant) : fmt::format("{} lists the options.", help_of(path)));
+    throw UsageError(fmt::format("unknown option '{}' of {}", name, path), "",
+                     advice_of(nearest(name, known).value_or(""), app, path));
   }
 }
 
@@ -73,7 +85,7 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
       const std::optional<std::string> meant = nearest(words[i], commands);
       throw UsageError(fmt::format("unknown command '{} {}'", path, words[i]),
                        fmt::format("the commands are {}", join(commands, ", ")),
-                       meant ? fmt::format("Did you mean {} {}?", path, *meant)
+                       meant ? advice_of(path + " " + *meant, *at->get_subcommand(*meant), path + " " + *meant)
                              : fmt::format("{} says what each does.", help_of(path)));
     }
     at = at->get_subcommand(words[i]);

@@ -31,11 +31,15 @@ std::int64_t bucket_bytes(const ExchangeOptions& options, const SummingRanks& ra
 // rounded bucket and what the other ranks send of it, 2n each, and this rank's float32 sum of its part, 4n / N.
 std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
                                  const SummingRanks& ranks) {
-  std::int64_t largest = 0;
-  for (const at::Tensor& gradient : gradients)
-    if (gradient.scalar_type() == at::kFloat) largest = std::max(largest, gradient.numel());
+  constexpr std::int64_t kMostPadding = 64;  // elements between two gradients of a bucket
+  std::int64_t largest = 0, all = 0;
+  for (const at::Tensor& gradient : gradients) {
+    if (gradient.scalar_type() != at::kFloat) continue;
+    largest = std::max(largest, gradient.numel());
+    all += gradient.numel() + kMostPadding;
+  }
   if ((options.gradient_dtype == CommDtype::same && !options.measures_dtype) || largest == 0) return 0;
-  largest = std::max(largest, bucket_bytes(options, ranks) / std::int64_t{sizeof(float)});
+  largest = std::max(largest, std::min(all, bucket_bytes(options, ranks) / std::int64_t{sizeof(float)}));
   if (ranks.num_ranks == 1) return 2 * largest;
   return ranks.on_gpu ? 2 * 2 * largest + 4 * largest / ranks.num_ranks : 0;
 }

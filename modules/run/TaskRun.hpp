@@ -94,6 +94,8 @@ class TaskRun {
   RunStatus status() const { return status_; }
   std::int64_t num_steps() const { return setup_.num_steps; }
   std::int64_t num_completed() const { return trainer_ ? trainer_->num_completed() : recorder_.first_step(); }
+  /// Of the newest step here whose loss is known; NaN before the first.
+  double last_loss() const;
   /// Bytes of the gradients that a step all-reduces, in their communication dtype.
   std::int64_t gradient_bytes() const;
   /// The steps done here whose times are known.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Clock.hpp"
+#include "base/Estimate.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
 #include "run/TaskRun.hpp"
@@ -38,6 +39,10 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 std::int64_t TaskRun::gradient_bytes() const {
   return compressed_bytes(setup_.strategy->gradients(), setup_.options.parallel.powersgd_rank,
                           exchange_.setting().gradient_dtype == CommDtype::same ? 0 : 2);
+}
+
+double TaskRun::last_loss() const {
+  return trainer_ && trainer_->last_result() ? trainer_->last_result()->loss : kNone;
 }
 
 void TaskRun::begin_status() {

@@ -1,6 +1,7 @@
 #include "share/ShareProgressLine.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,8 @@ std::string task_text(const ScheduledTask& task, Detail detail) {
   if (detail == Detail::ranks || !task.has_ranks()) return text;
   if (detail == Detail::all && task.last_report().step_s > 0)
     text += fmt::format(", {:.3g} steps/s", 1 / task.last_report().step_s);
+  if (detail == Detail::all && std::isfinite(task.last_report().loss))
+    text += fmt::format(", loss {:.4g}", task.last_report().loss);
   if (const auto left = task.time_left()) text += fmt::format(", {} left", human_duration(*left));
   return text;
 }

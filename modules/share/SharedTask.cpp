@@ -141,6 +141,7 @@ TaskReport SharedTask::report() const {
   report.is_stopped = run.status() == RunStatus::stopped;
   report.gradient_bytes = static_cast<double>(run.gradient_bytes());
   report.step_s = step_s();
+  report.loss = run.last_loss();
   const std::vector<StepTimes>& steps = run.steps();
   report.new_step_s = in_parts(std::span(steps).subspan(std::min(steps.size(), std::max(kWarmUp, num_reported_))));
   return report;

@@ -73,7 +73,7 @@ nlohmann::json parse_state(const std::string& checkpoint) {
   refuse_other_folders(checkpoint);
   if (!is_there((fs::path(checkpoint) / kMarker).string()))
     throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
-                    "Name another folder, or run.resume=auto for the newest complete one.");
+                    "Name another checkpoint; run.resume=auto resumes from the newest complete one.");
   // The hash before the parser: what has changed since it was written is damaged, however well it can be read.
   const std::string text = read_file((fs::path(checkpoint) / kStateFile).string());
   check_sum(checkpoint, text);

@@ -15,6 +15,8 @@ namespace {
 
 /// Pixels after which labels and notes are broken into lines.
 constexpr double kLabelWidth = 150, kNoteWidth = 125;
+/// Left and right of notes: browsers' fonts are up to 5 % wider than those that texts are measured with.
+constexpr double kNoteRoom = 20;
 constexpr double kHalfStrip = 11;
 
 /// The ends of the axis: all dots and 1, and of intervals what lies within twice the range of the dots.
@@ -138,7 +140,7 @@ Drawing DotChart::drawing() const {
     height += row_height(dot);
   const double top = canvas.content_top();
   const Area area{widest(dots, &Dot::label, kLabelWidth) + 14, top,
-                  Canvas::kWidth - widest(dots, &Dot::note, kNoteWidth) - 14, top + height};
+                  Canvas::kWidth - widest(dots, &Dot::note, kNoteWidth) - kNoteRoom, top + height};
   canvas.area(area);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, x_name, Align::centre, Ink::faint);
   std::vector<std::string> tick_texts;

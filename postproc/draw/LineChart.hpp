@@ -44,6 +44,7 @@ enum class Crosses { below, on_top };
 struct LineChart {
   std::string title, subtitle, x_name, y_name;
   std::vector<Series> series;
+  std::vector<Point> other_panels = {};  ///< not drawn, but both axes reach as far as there
   Horizontal horizontal = Horizontal::log2_counts;
   Vertical vertical = Vertical::from_zero;
   Markers markers = Markers::on;

@@ -11,9 +11,11 @@ constexpr double kSpread = 1.12;  ///< factor of the room left of the first coun
 constexpr double kMargin =
     0.06;  ///< the same of linear_values, as a share of the distance from the first value to the last
 
-/// Calls `visit(point)` for all points and crosses.
+/// Calls `visit(point)` for all points and crosses, and for those of the other panels.
 template <class Visit>
 void each_point(const LineChart& chart, Visit visit) {
+  for (const Point& point : chart.other_panels)
+    visit(point);
   for (const Series& series : chart.series) {
     for (const Point& point : series.points)
       visit(point);

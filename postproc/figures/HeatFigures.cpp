@@ -152,8 +152,10 @@ Finding title_of(const Study& study, const Grid& grid, const Direction& across, 
   for (const Cell* cell : grid.measured)
     if (cell != grid.most && (!second || cell->rate.value > second->rate.value)) second = cell;
   if (!second || !significantly_different(grid.most->rate, second->rate)) return {what + ": no clear winner"};
-  return {fmt::format("{} {} at {} is the most", significant(grid.most->rate.value, 3), study.rate_unit(),
-                      place_of(study, *grid.most, across, down)),
+  const bool is_of_one_number = study.has_scaling() && across.key != kRanks && down.key != kRanks;
+  return {fmt::format("{} {} at {} is the most{}", significant(grid.most->rate.value, 3), study.rate_unit(),
+                      place_of(study, *grid.most, across, down),
+                      is_of_one_number ? " on " + counted(grid.most->ranks, "rank") : ""),
           {{"rate", grid.most->rate.value}, {"ranks", grid.most->ranks}}};
 }
 
@@ -172,9 +174,8 @@ std::string caption_of(const Study& study, const Grid& grid, const Direction& ac
   const std::string aid = "Darker is faster, on a logarithmic scale; the table of configurations has the intervals.";
   if (is_work(study, across) || is_work(study, down)) return aid + " Rates of different work are not compared.";
   return fmt::format("The most is {} times the least ({} {} at {}). {}",
-                     significant(grid.most->rate.value / grid.least->rate.value, 3),
-                     significant(grid.least->rate.value, 3), study.rate_unit(),
-                     place_of(study, *grid.least, across, down), aid);
+                     with_interval(ratio(grid.most->rate, grid.least->rate), 3), significant(grid.least->rate.value, 3),
+                     study.rate_unit(), place_of(study, *grid.least, across, down), aid);
 }
 
 void add_map(const Study& study, const Map& cells, const Direction& across, const Direction& down, int number,

@@ -22,6 +22,7 @@ constexpr const char* kHeading = "Execution time, speedup and efficiency against
 struct Lines {
   std::vector<std::size_t> configurations;
   bool same_work = true;
+  std::vector<std::size_t> panels = {};  ///< configurations of all panels, whose axes are alike
 
   std::string label(const Study& study, std::size_t configuration) const {
     const Configuration& of = study.configurations[configuration];
@@ -85,10 +86,17 @@ Lines add_crossed(const Study& study, Lines lines, const std::vector<std::size_t
   return lines;
 }
 
-/// All lines, with a tick at every number of ranks that any of them has.
+/// All lines, with a tick at every number of ranks that any of them has, here or in another panel.
 LineChart chart_of(const Study& study, const Lines& lines, const Quantity& quantity) {
   LineChart chart;
   chart.x_name = "ranks";
+  for (const std::size_t configuration : lines.panels)
+    for (const Cell* cell : study.cells_of(configuration)) {
+      chart.ticks.push_back(cell->ranks);
+      const Estimate value = quantity(*cell);
+      if (cell->status == CellStatus::complete && value.known())
+        chart.other_panels.push_back({double(cell->ranks), value.value, error_bar(value)});
+    }
   for (const std::size_t configuration : lines.configurations) {
     chart.series.push_back(series_of(study, lines, configuration, quantity));
     for (const Cell* cell : study.cells_of(configuration))
@@ -113,22 +121,23 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
   const Cell& base = *study.cell(best.configuration, *study.configuration(best).baseline_ranks);
   // Ideal scaling: T(R) = T(R0) R0 / R.
   const double of_one = base.time_per_thousand().value * base.ranks;
-  const Finding title{
-      lines.prefix(study, best.configuration) +
-          fmt::format("{} s for 1,000 {} on {}, {} s on {}", significant(best.time_per_thousand().value, 3), study.unit,
-                      counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks),
-      {{"thousand", 1000},
-       {"s_per_thousand", best.time_per_thousand().value},
-       {"ranks", best.ranks},
-       {"baseline_s_per_thousand", base.time_per_thousand().value},
-       {"baseline_ranks", base.ranks}}};
+  const Estimate time = best.time_per_thousand(), base_time = base.time_per_thousand();
+  const Finding title{lines.prefix(study, best.configuration) +
+                          fmt::format("{} s for 1,000 {} on {}, {} s on {}", with_interval(time, 3), study.unit,
+                                      counted(best.ranks, "rank"), with_interval(base_time, 3), base.ranks),
+                      {{"thousand", 1000},
+                       {"s_per_thousand", time},
+                       {"ranks", best.ranks},
+                       {"baseline_s_per_thousand", base_time},
+                       {"baseline_ranks", base.ranks}}};
   chart.vertical = Vertical::logarithmic;
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
   chart.ideal = [of_one](double ranks) { return of_one / ranks; };
-  const std::string of = lines.configurations.size() > 1 ? " of " + lines.label(study, best.configuration) : "";
-  const std::string caption =
-      fmt::format("Ideal: the time{} on {} over the number of ranks.", of, counted(base.ranks, "rank"));
+  const std::string caption = lines.configurations.size() == 1
+                                  ? ""  // whose time the ideal continues is plain
+                                  : fmt::format("Ideal: the time of {} on {} over the number of ranks.",
+                                                lines.label(study, best.configuration), counted(base.ranks, "rank"));
   add(study, chart, title, lines, "time" + suffix, caption, figures);
 }
 
@@ -211,13 +220,13 @@ std::vector<std::pair<Lines, std::vector<std::size_t>>> lines_of(const Study& st
     most = std::max(most, group.size());
     all.insert(all.end(), chosen.begin(), chosen.end());
     for (const auto& piece : pieces(chosen, kColours.size()))
-      out.push_back({{piece, true}, group});
+      out.push_back({{piece, true, chosen}, group});
   }
   // Lines of different work may share a figure where only the work differs: each is compared with itself alone.
   if (most > 1 || out.size() < 2) return out;
   out.clear();
   for (const auto& piece : pieces(all, kColours.size()))
-    out.push_back({{piece, false}, all_configurations(study)});
+    out.push_back({{piece, false, all}, all_configurations(study)});
   return out;
 }
 

@@ -54,6 +54,7 @@ struct SizeFigure {
   const Study& study;
   const std::string& key;
   const std::vector<Line>& panel;
+  const std::vector<Line>& panels;  ///< lines of all panels, whose axes are alike
 
   std::string heading() const { return fmt::format("Execution time and efficiency against {}", study.keys.label(key)); }
   std::string label(const Line& line) const {
@@ -75,17 +76,22 @@ std::string at(const SizeFigure& figure, double value) {
   return figure.study.keys.label(figure.key, significant(value, 6));
 }
 
-/// A line for each of the panel, with ticks at the sizes that were run.
+/// A line for each of the panel, with ticks at the sizes that were run, here or in another panel.
 LineChart chart_of(const SizeFigure& figure, const std::function<Estimate(const Cell&)>& quantity) {
   LineChart chart;
   chart.horizontal = Horizontal::linear_values;
   chart.x_name = axis_name(figure.study, figure.key);
   const std::vector<LineStyle> styles = styles_of(figure.study, figure.panel);
   std::set<double> ticks;
+  for (const Line& line : figure.panels)
+    for (const auto& [x, cell] : line.points) {
+      ticks.insert(x);
+      if (const Estimate value = quantity(*cell); cell->counts() && value.known())
+        chart.other_panels.push_back({x, value.value, error_bar(value)});
+    }
   for (std::size_t i = 0; i < figure.panel.size(); ++i) {
     Series series{figure.label(figure.panel[i]), styles[i], {}, {}, {}};
     for (const auto& [x, cell] : figure.panel[i].points) {
-      ticks.insert(x);
       const Estimate value = quantity(*cell);
       const std::string name = fmt::format("{}, {}: ", series.label, at(figure, x));
       if (cell->counts() && value.known())
@@ -128,7 +134,7 @@ const Cell& cell_at(const Line& line, double x) {
   return *std::ranges::find_if(line.points, [x](const auto& point) { return point.first == x; })->second;
 }
 
-/// How the time grows with the size of the work.
+/// How the time changes with the size of the work.
 std::string growth_sentence(const SizeFigure& figure, const Line& line, double last) {
   const auto first = std::ranges::find_if(line.points, [](const auto& point) { return point.second->counts(); });
   if (first->first >= last) return {};
@@ -136,9 +142,10 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
   // The work of images grows with their pixels, the square of the size.
   const double size = last / first->first;
   const bool is_image = short_key(figure.key) == "image_size";
-  return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure, first->first),
-                     at(figure, last), significant(growth.value, 3), interval_text(growth, 3),
-                     is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
+  return fmt::format(" Its time at {} is {} times that at {}{}, and {} {} times as {}.", at(figure, last),
+                     significant(growth.value, 3), at(figure, first->first), interval_text(growth, 3),
+                     is_image ? "there are" : "the size is", significant(is_image ? size * size : size, 3),
+                     is_image ? "many pixels" : "large");
 }
 
 /// The labels of the lines that are not measurably slower from the fastest at `x`; empty when there are none.
@@ -193,7 +200,7 @@ std::string efficient_from(const SizeFigure& figure, const Line& line) {
   for (std::size_t i = 0; i < line.points.size(); ++i) {
     const bool from_here =
         std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
-                    [](const auto& point) { return point.second->efficiency.value >= kWorthwhileEfficiency; });
+                    [](const auto& point) { return point.second->efficiency.interval->low >= kWorthwhileEfficiency; });
     if (!from_here) continue;
     if (i == 0)
       return fmt::format("With {} it stays at {} or more at every size measured.", figure.label(line),
@@ -201,7 +208,9 @@ std::string efficient_from(const SizeFigure& figure, const Line& line) {
     return fmt::format("With {} it stays at {} or more from {} on.", figure.label(line), kWorthwhileEfficiency,
                        at(figure, line.points[i].first));
   }
-  return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kWorthwhileEfficiency);
+  const bool is_below = line.points.back().second->efficiency.interval->high < kWorthwhileEfficiency;
+  return fmt::format("With {} it is {} {} at the largest size.", figure.label(line),
+                     is_below ? "below" : "not certainly above", kWorthwhileEfficiency);
 }
 
 /// How efficiency changes with the size, where the intervals at both ends say that it does.
@@ -257,10 +266,12 @@ void add_size_figures(const Study& study, std::vector<Figure>& figures) {
     const std::vector<Line> lines = lines_along(study, axis.key);
     int number = 0;
     for (const auto& panel : panels_of(lines, kColours.size()))
-      add_time({study, axis.key, panel}, numbered("time-" + short_key(axis.key), number++), figures);
+      add_time({study, axis.key, panel, lines}, numbered("time-" + short_key(axis.key), number++), figures);
     number = 0;
-    for (const auto& panel : panels_of(only_with_efficiency(study, lines), kColours.size()))
-      add_efficiency({study, axis.key, panel}, numbered("efficiency-" + short_key(axis.key), number++), figures);
+    const std::vector<Line> with_efficiency = only_with_efficiency(study, lines);
+    for (const auto& panel : panels_of(with_efficiency, kColours.size()))
+      add_efficiency({study, axis.key, panel, with_efficiency}, numbered("efficiency-" + short_key(axis.key), number++),
+                     figures);
   }
 }
 

@@ -67,7 +67,7 @@ Columns<IterationChange> iteration_change_columns() {
   add_change(out, "together_ratio", "time of both", &Change::together);
   add_change(out, "image_step_ratio", "step, image", &Change::image);
   add_change(out, "text_step_ratio", "step, text", &Change::text);
-  add_change(out, "steps_ratio", "geometric mean of steps", &Change::both_steps);
+  out.push_back({"steps_ratio", kFiles, [](const Change& row) -> Value { return row.both_steps; }});
   out.push_back(verdict_column<Change>());
   return out;
 }

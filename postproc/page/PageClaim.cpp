@@ -106,7 +106,8 @@ std::vector<PagePart> parts_of(const ClaimFile& file, const std::vector<Figure>&
       {"iteration", "Iteration time",
        section("Both tasks train for fixed numbers of steps at equal global batches; the iteration time is the time "
                "until both "
-               "are done over that number. Naive: equal split, float32, one all-reduce after backward. Tuned: equal "
+               "are done over that number. Naive: equal split over all nodes, float32, one all-reduce after "
+               "backward. Tuned: equal "
                "split, bf16, "
                "overlap, the fastest buckets. Sharing exchanges as tuned does.",
                figures_named(figures, "claim-iteration"), tables_html(file, "iteration"))},

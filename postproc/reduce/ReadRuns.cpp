@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/Error.hpp"
+#include "base/NearPath.hpp"
 #include "base/Text.hpp"
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/Reduce.hpp"
@@ -82,6 +83,8 @@ std::string quick_notice(const std::vector<RunReport>& runs) {
       which, steps);
 }
 
+constexpr const char* kWhereResultsAre = "multicard writes it to run.output when a run, sweep or share ends.";
+
 }  // namespace
 
 std::vector<std::string> results_paths(const std::vector<std::string>& names) {
@@ -89,6 +92,9 @@ std::vector<std::string> results_paths(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const std::filesystem::path path(name);
     std::error_code ignored;  // what is not there is reported where it is opened
+    if (!std::filesystem::exists(path, ignored) && !ignored)
+      throw DataError(fmt::format("{} cannot be read", name), "No such file or directory",
+                      did_you_mean(name, kWhereResultsAre));
     if (!std::filesystem::is_directory(path, ignored)) {
       paths.push_back(name);
       continue;
@@ -96,7 +102,7 @@ std::vector<std::string> results_paths(const std::vector<std::string>& names) {
     paths.push_back((path / "results.h5").string());
     if (!std::filesystem::exists(paths.back(), ignored))
       throw DataError(fmt::format("{} holds no results.h5", name), "a results file, or a folder with one, is needed",
-                      "multicard writes it to run.output when a run, sweep or share ends.");
+                      kWhereResultsAre);
   }
   return paths;
 }

@@ -14,6 +14,7 @@
 #include "postproc/page/PageFiles.hpp"
 #include "postproc/page/PageFrame.hpp"
 #include "postproc/page/TextTable.hpp"
+#include "postproc/trace/ProfileAnswer.hpp"
 #include "postproc/trace/ReportFiles.hpp"
 #include "postproc/trace/TraceTables.hpp"
 #include "profile/trace/TraceProfile.hpp"
@@ -208,9 +209,9 @@ std::string write_profile_report(const ProfileSet& set, const std::string& folde
   for (const ProfileTable& table : tables)
     pages.push_back({table.id + ".csv", table.csv});
   pages.push_back({set.kind + ".json", json_text(json_of(set, tables), 2) + "\n"});
+  const std::string subject = "Profile of " + set.subject, answer = profile_answer(profiles_of(set));
   pages.push_back({set.kind + ".html",
-                   html_page({"Profile of " + set.subject,
-                              {},
+                   html_page({answer.empty() ? subject : answer, answer.empty() ? std::string() : subject,
                               fmt::format("{}. Report by multicard-post {}.", sources_of(set), build_info().version)},
                              set.notices, parts_of(set, tables))});
   const std::filesystem::path to(folder);

@@ -109,9 +109,11 @@ class Complaints(CommandTest):
     def test_of_multicard_post_name_it(self):
         for words, code, problem, advice in (
                 ([], 2, "'multicard-post' needs RESULTS.h5", ".* Example: multicard-post results/tiny/results.h5"),
-                (["--heet", "a"], 2, "unknown option '--heet' of multicard-post", "Did you mean --heat.*"),
+                (["--heet", "a"], 2, "unknown option '--heet' of multicard-post",
+                 "Did you mean --heat\\? .* Example: multicard-post .*"),
                 (["profile", "--topp"], 2, "unknown option '--topp' of multicard-post profile", "Did you mean --top.*"),
-                (["nothing.h5"], 4, r"nothing.h5 cannot be read \(No such file or directory\)", None)):
+                (["nothing.h5"], 4, r"nothing.h5 cannot be read \(No such file or directory\)",
+                 "multicard writes it to run.output .*")):
             self.refused(code, words, problem, advice, POST)
 
     def test_of_folders_without_results_say_what_writes_them(self):

@@ -202,8 +202,11 @@ class Choices(Memory):
         plain = self.what_fits()
         # 4 batches of tokens and targets, 512 rows more of 512 tokens.
         self.assertAlmostEqual(self.what_fits("run.global_batch=520") - plain, 4 * 2 * 512 * 512 * 8, delta=2e5)
-        bucket = self.what_fits("parallel.gradient_dtype=bf16", "parallel.bucket_mb=8") - plain
-        self.assertAlmostEqual(bucket, 4e6, delta=1e5)
+        # Of 656,000 weights, in one bucket or in buckets of 250,000.
+        full = self.what_fits(method="full")
+        for bucket, numbers in (("8", 656e3), ("1", 250e3)):
+            more = self.what_fits("parallel.gradient_dtype=bf16", "parallel.bucket_mb=" + bucket, method="full") - full
+            self.assertAlmostEqual(more, 2 * numbers, delta=1.5e5)
 
     def test_what_fits_knows_moments_of_8_bits(self):
         wide, narrow = (self.what_fits("optimizer.name=" + name, method="full") for name in ("adamw", "adamw8bit"))

@@ -153,7 +153,8 @@ class Plan(PlanTest):
         files = DATA / "multicard"
         deck = self.write("replay.yaml", "replay: {layout: multicard, workload: %s, traces: %s, nodes: 1, "
                           "gpus_per_node: 4, policy: [fifo, multicard, adaptive]}\n" % (files / "workload.csv", files))
-        _, out, _ = self.expect(0, run(1, "plan", deck))
+        _, out, err = self.expect(0, run(1, "plan", deck), "average completion")
+        self.assertRegex(err, r"(?m)^ *fifo +\d+ +[\d.]+ \w+.*\n *multicard .*\n *adaptive ")
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([line["policy"] for line in lines], ["fifo", "multicard", "adaptive"])
         for line in lines:

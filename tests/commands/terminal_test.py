@@ -292,7 +292,8 @@ class Words(CommandTest):
         for words, texts in (
                 (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),
                 (["help", "swep"], ["no command or key of decks is called 'swep'", "mean multicard help sweep?"]),
-                (["prepare", "image"], ["unknown command 'multicard prepare image'", "prepare images"]),
+                (["prepare", "image"], ["unknown command 'multicard prepare image'",
+                                          "Did you mean multicard prepare images?"]),
                 (["run", self.deck, "--quite"], ["unknown option '--quite' of multicard run", "Did you mean --quiet?"]),
                 (["prepare"], ["'multicard prepare' needs a command", "images, text"]),
                 ([], ["'multicard' needs a command", "multicard help"])):

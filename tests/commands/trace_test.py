@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -68,7 +69,15 @@ class Trace(CommandTest):
         self.assertEqual([trace["rank"] for trace in written["ranks"]], [0, 1])
         self.assertEqual(written["gpus"][1]["busy_ns"], 717943000)
         page = Path(self.path("report/trace.html")).read_text()
-        self.assertIn("<h1>Profile of 2 ranks</h1>", page)
+        busy, spans = ([rank[name] for rank in written["gpus"]] for name in ("busy_ns", "span_ns"))
+        totals = {}
+        for kernel in written["kernels"]:
+            totals[kernel["name"]] = totals.get(kernel["name"], 0) + kernel["total_ns"]
+        title = re.sub(r"\s", " ", re.search("<h1>(.*?)</h1>", page).group(1))  # numbers keep their units
+        self.assertIn("Profile of 2 ranks", page)
+        self.assertTrue(title.startswith("The GPUs are busy %.1f %% of the time; of the time of kernels, " % (
+            100 * sum(busy) / sum(spans))), title)
+        self.assertTrue(title.endswith(" takes %.1f %%" % (100 * max(totals.values()) / sum(totals.values()))), title)
         self.assertIn('data-table="kernels"', page)
         self.assertIn("cudaEventDestroy is not recorded by the profiler", page)
         self.assertEqual(written, json.loads(self.trace(0, *files, "--json")))

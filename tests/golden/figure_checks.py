@@ -250,8 +250,8 @@ class FigureChecks:
         best = self.scaled(study, best)
         growth, base_cell = self.growth(study, best)
         if base == "time":
-            return {"thousand": 1000, "s_per_thousand": best.per_thousand.value, "ranks": best.ranks,
-                    "baseline_s_per_thousand": base_cell.per_thousand.value, "baseline_ranks": base_cell.ranks}
+            return {"thousand": 1000, **named("s_per_thousand", best.per_thousand), "ranks": best.ranks,
+                    **named("baseline_s_per_thousand", base_cell.per_thousand), "baseline_ranks": base_cell.ranks}
         if base == "speedup":
             return {"ranks": best.ranks, "baseline_ranks": base_cell.ranks,
                     **(named("ratio", growth) if growth.certain else {}), **time_ratio(growth)}

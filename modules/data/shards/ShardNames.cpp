@@ -91,7 +91,9 @@ void require_siblings(const std::string& pattern, const std::vector<std::string>
   }
 }
 
-std::vector<std::string> found_by(const std::string& pattern) {
+}  // namespace
+
+std::vector<std::string> files_of_shards(const std::string& pattern) {
   try {
     return expand_glob(pattern);
   } catch (const DataError& error) {
@@ -99,13 +101,11 @@ std::vector<std::string> found_by(const std::string& pattern) {
   }
 }
 
-}  // namespace
-
 // Root's list counts for all: on a network file system ranks may see different files for a moment.
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator) {
   const std::string found = agreed(communicator, [&] {
     if (!communicator.is_root()) return std::string();
-    std::vector<std::string> paths = found_by(pattern);
+    std::vector<std::string> paths = files_of_shards(pattern);
     std::erase_if(paths, is_reference_file);
     if (paths.empty()) throw DataError(fmt::format("{} names no shards", pattern), "reference log-probabilities alone");
     require_siblings(pattern, paths);

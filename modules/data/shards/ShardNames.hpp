@@ -21,6 +21,9 @@ void free_interrupted_names(const std::string& prefix);
 /// A DataError if shards of this prefix are there already, in any number.
 void require_no_shards(const std::string& prefix);
 
+/// The files that a path or glob names. \throws DataError if there are none, which says what writes shards
+std::vector<std::string> files_of_shards(const std::string& pattern);
+
 /// Collective. The sorted files that a path or glob names on rank 0, without those of ReferenceFile.hpp. \throws
 /// DataError on all ranks if there are none, or if a shard is missing whose name the glob covers and whose siblings are
 /// there.

@@ -14,8 +14,9 @@ std::string objective_text(Objective objective) {
   return std::string(word_of<Objective>(objective, kObjectiveWords));
 }
 
-std::string value_text(Objective objective, double value, int digits = 6) {
-  return significant(value, digits) + (is_about_time(objective) ? " s" : "");
+std::string value_text(Objective objective, double value) {
+  if (objective == Objective::fairness) return fmt::format("{:.1f} %", 100 * value);
+  return significant(value, 4) + (is_about_time(objective) ? " s" : "");
 }
 
 /// "-12.5 %": the value against a baseline.
@@ -74,8 +75,8 @@ void add_sources(const Plan& plan, std::vector<std::string>& lines) {
 std::string interval_text(const Plan& plan) {
   const std::optional<Interval>& value = plan.intervals.value;
   if (!value) return "";
-  return fmt::format(", 95 % interval {}-{}", significant(value->low, 4),
-                     value_text(plan.problem.objective, value->high, 4));
+  return fmt::format(", 95 % interval {} to {}", value_text(plan.problem.objective, value->low),
+                     value_text(plan.problem.objective, value->high));
 }
 
 /// Why something better may not have been found.
@@ -110,7 +111,7 @@ void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
   const char* effect = plan.problem.objective == Objective::makespan ? "shorten" : "improve";
   lines.push_back(fmt::format("{:<10}{} on {} next, which could {} the plan to {}", "measure",
                               plan.problem.tasks[advice.next->task].name, counted(advice.next->gpus, "GPU"), effect,
-                              value_text(plan.problem.objective, advice.next->value, 4)));
+                              value_text(plan.problem.objective, advice.next->value)));
 }
 
 std::string asked_text(const AllocationProblem& problem) {
@@ -138,9 +139,8 @@ std::vector<std::string> plan_report(const Plan& plan) {
   const std::vector<std::string> schedule = schedule_lines(plan);
   lines.insert(lines.end(), schedule.begin(), schedule.end());
   add_sources(plan, lines);
-  lines.push_back(fmt::format("{:<10}{}{} ({}; {} ms)", "value",
-                              value_text(plan.problem.objective, plan.allocation->value), interval_text(plan),
-                              bound_text(plan), significant(plan.solve_ms, 3)));
+  lines.push_back(fmt::format("{:<10}{}{} ({})", "value", value_text(plan.problem.objective, plan.allocation->value),
+                              interval_text(plan), bound_text(plan)));
   lines.push_back(fmt::format("{:<10}equal split {}; one after another {}", "baselines",
                               baseline_text(plan, plan.allocation->equal),
                               baseline_text(plan, plan.allocation->sequential)));

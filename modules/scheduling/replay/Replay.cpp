@@ -133,4 +133,15 @@ std::string json_line(const ReplaySummary& summary) {
                      json_number(summary.makespan_s, "makespan_s"));
 }
 
+std::vector<std::string> replay_report(const std::vector<ReplaySummary>& summaries) {
+  std::vector<std::string> lines{fmt::format("  {:<12}{:>8}  {:>20}  {:>16}  {:>18}", "policy", "jobs",
+                                             "average completion", "99 % within", "all complete after")};
+  for (const ReplaySummary& summary : summaries)
+    lines.push_back(fmt::format("  {:<12}{:>8}  {:>20}  {:>16}  {:>18}",
+                                word_of<ReplayPolicy>(summary.policy, kReplayPolicyWords), summary.jobs,
+                                human_duration(summary.average_jct_s), human_duration(summary.p99_jct_s),
+                                human_duration(summary.makespan_s)));
+  return lines;
+}
+
 }  // namespace multicard

@@ -29,4 +29,7 @@ ReplaySummary summary_of(ReplayPolicy policy, const std::vector<JobOutcome>& out
 /// One line, numbers in full digits: {"policy","jobs","average_jct_s","p99_jct_s","makespan_s"}.
 std::string json_line(const ReplaySummary& summary);
 
+/// A table for people: a line for each policy.
+std::vector<std::string> replay_report(const std::vector<ReplaySummary>& summaries);
+
 }  // namespace multicard

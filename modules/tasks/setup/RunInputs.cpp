@@ -1,6 +1,6 @@
 #include "tasks/setup/RunInputs.hpp"
 
-#include "io/Glob.hpp"
+#include "data/shards/ShardNames.hpp"
 #include "nn/language/LlamaConfig.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
@@ -15,8 +15,8 @@ void check_inputs(const RunOptions& options) {
     if (options.model.adapter) PeftAdapter::open(*options.model.adapter);
   }
   for (const std::string& files : options.data.training_files())
-    expand_glob(files);
-  if (options.data.test) expand_glob(*options.data.test);
+    files_of_shards(files);
+  if (options.data.test) files_of_shards(*options.data.test);
 }
 
 }  // namespace multicard

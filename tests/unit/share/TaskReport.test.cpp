@@ -1,5 +1,7 @@
 #include "share/TaskReport.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace multicard {
@@ -12,6 +14,8 @@ TEST(TaskReport, ArrivesAsItWasSent) {
   report.step_s = 0.5;
   report.gradient_bytes = 1e9;
   report.is_stopped = true;
+  EXPECT_TRUE(std::isnan(report_of(numbers_of(report)).loss));
+  report.loss = 1.5;
   for (const std::size_t number : {std::size_t{0}, std::size_t{3}, kMostReported}) {
     report.new_step_s.assign(number, 0.25);
     const TaskReport again = report_of(numbers_of(report));
@@ -19,6 +23,7 @@ TEST(TaskReport, ArrivesAsItWasSent) {
     EXPECT_EQ(again.num_steps, 9);
     EXPECT_EQ(again.step_s, 0.5);
     EXPECT_EQ(again.gradient_bytes, 1e9);
+    EXPECT_EQ(again.loss, 1.5);
     EXPECT_TRUE(again.is_stopped);
     EXPECT_FALSE(again.has_ended);
     EXPECT_EQ(again.new_step_s, report.new_step_s);

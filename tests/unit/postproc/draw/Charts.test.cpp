@@ -107,6 +107,18 @@ TEST(LineChart, ShowsTheLargestQuantity) {
   EXPECT_TRUE(has(chart.drawing(), "set xrange [0:0.5]"));
 }
 
+TEST(LineChart, ReachesAsFarAsTheOtherPanels) {
+  LineChart chart;
+  chart.horizontal = Horizontal::quantity;
+  chart.series = {{"one", 0, {{0.8, 100, std::nullopt}}, {}}};
+  chart.other_panels = {{3.6, 900, std::nullopt}};
+  const Drawing drawing = chart.drawing();
+
+  EXPECT_TRUE(has(drawing, "set xrange [0:4]"));
+  EXPECT_TRUE(has(drawing, "set yrange [0:1000]"));
+  EXPECT_EQ(chart.data().rows.size(), 1U);
+}
+
 TEST(HeatMap, BreaksTheNamesOfColumns) {
   HeatMap map;
   map.rows = {"a row"};

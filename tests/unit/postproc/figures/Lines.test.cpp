@@ -119,7 +119,7 @@ TEST(ScalingFigures, TheSameOptionsOnOtherWorkAreLinesOfOneFigure) {
   ASSERT_EQ(figures.size(), 3u);
   EXPECT_EQ(figures[0].id, "time");
   // 300 px: 10 ms for 10 rows on one rank, 5.5 ms on two.
-  EXPECT_EQ(figures[0].title, "300 px: 0.55 s for 1,000 rows on 2 ranks, 1 s on 1");
+  EXPECT_EQ(figures[0].title, "300 px: 0.550 (0.539–0.561) s for 1,000 rows on 2 ranks, 1.000 (0.980–1.020) s on 1");
   EXPECT_EQ(figures[1].title, "300 px: 1.82 times as fast on 2 ranks as on 1 (1.77–1.87)");
 }
 

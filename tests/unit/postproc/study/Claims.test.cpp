@@ -282,7 +282,15 @@ TEST(Claims, AMapOfOptionsNamesAClearWinner) {
     for (const auto& [layout, rate] : {std::pair{"nchw", 1000.0}, {"nhwc", 2000.0}})
       runs.push_back(run_of({{"precision", precision}, {"data.layout", layout}}, 2, factor * rate));
 
-  EXPECT_EQ(figure(study_of(runs), "heat").title, "4000 rows/s at bf16, nhwc is the most");
+  const Figure map = figure(study_of(runs), "heat");
+  EXPECT_EQ(map.title, "4000 rows/s at bf16, nhwc is the most");
+  EXPECT_TRUE(has(map.caption, "The most is 4.00 (3.89–4.11) times the least (")) << map.caption;
+
+  for (const auto& [precision, factor] : {std::pair{"fp32", 1.0}, {"bf16", 2.0}})
+    for (const auto& [layout, rate] : {std::pair{"nchw", 1000.0}, {"nhwc", 2000.0}})
+      runs.push_back(run_of({{"precision", precision}, {"data.layout", layout}}, 1, 2 * factor * rate));
+  EXPECT_EQ(figure(study_of(runs), "heat").title, "4000 rows/s at bf16, nhwc is the most on 2 ranks")
+      << "there are more on 1 rank";
 }
 
 TEST(Claims, FailedRunsStandAtTheSlowEndOfATimeAxis) {

@@ -59,6 +59,18 @@ TEST(Plan, SaysWhatToMeasure) {
   EXPECT_NE(report.find("measure   llama7 on "), std::string::npos) << report;
 }
 
+TEST(Plan, SaysTheValueInItsUnit) {
+  PlanOptions options = options_of({16});
+  options.objective = Objective::fairness;
+
+  const std::string report = join(plan_report(make_plans(options).front()), "\n");
+
+  const std::size_t value = report.find("value     ");
+  ASSERT_NE(value, std::string::npos) << report;
+  EXPECT_NE(report.substr(value, report.find('\n', value) - value).find(" % ("), std::string::npos) << report;
+  EXPECT_EQ(report.find(" ms)"), std::string::npos) << "how long the solver took is no part of the answer";
+}
+
 TEST(Plan, HasItsBoundInJson) {
   const std::string json = plan_json(make_plans(options_of({16})).front());
 
