@@ -202,9 +202,11 @@ std::string links_text(const Json& links) {
 
 std::string info_text(const Json& info) {
   std::string text = "versions\n";
-  for (const auto& [name, value] : info["versions"].items())
-    if (value != "")  // of a GPU's software where there is none
-      text += fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
+  for (const auto& [name, value] : info["versions"].items()) {
+    const std::string version = value.is_string() ? value.get<std::string>() : json_text(value);
+    if (version.empty()) continue;  // of a GPU's software where there is none
+    text += fmt::format("  {:<13}{}\n", name, version);
+  }
   text += fmt::format("ranks ({} on {})\n", info["ranks"].size(), counted(info["nodes"].get<int>(), "node"));
   for (const Json& rank : info["ranks"]) {
     text +=

@@ -66,7 +66,7 @@ std::string progress_text(const ShareScheduler& scheduler, double left_s, std::s
   const std::string decision = fmt::format("; next decision in {}", human_duration(std::max(0.0, left_s)));
   // What matters least is left out first, down to who has which ranks.
   for (const Detail detail : {Detail::all, Detail::time_left, Detail::ranks}) {
-    const std::string text = tasks_text(scheduler, detail);
+    std::string text = tasks_text(scheduler, detail);
     if (num_characters(text) + decision.size() <= columns) return text + decision;
     if (num_characters(text) <= columns) return text;
   }

@@ -123,6 +123,8 @@ class Environment(CommandTest):
             del os.environ["SLURM_STEP_NUM_TASKS"]
 
     def test_info_has_a_checklist(self):
+        _, text, _ = self.expect(0, run(1, "info"))
+        self.assertNotRegex(text, r"(?m)^  \w+ *$", "a version that is not known")
         code, out, err = run(2, "info", "--json")
         self.assertEqual(code, 0, err)
         checks = {check["name"]: check for check in json.loads(out)["checks"]}

@@ -98,10 +98,11 @@ class Findings(CommandTest):
 
     def test_a_rank_that_is_stopped_again_and_again_is_a_straggler(self):
         def stop_for_a_moment(ranks):
+            # For half of the time, in parts shorter than a step: all steps are slowed down alike.
             os.kill(ranks[1], signal.SIGSTOP)
-            time.sleep(0.01)
+            time.sleep(0.002)
             os.kill(ranks[1], signal.SIGCONT)
-            time.sleep(0.01)
+            time.sleep(0.002)
         self.prepare(train=256)
         finding = self.expect_alone("straggler", 60, "run.global_batch=64", disturb=stop_for_a_moment)
         self.assertGreater(finding["numbers"]["slowness"], 1.3)

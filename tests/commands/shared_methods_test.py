@@ -13,7 +13,7 @@ from pathlib import Path
 from command_test import run
 from tuning_case import MODEL, SOURCE, TuningCase
 
-STEPS = 28
+STEPS = 60  # some intervals long
 ADAPTERS = ", rank: 4, alpha: 8"
 METHODS = {"full": "", "lora": ADAPTERS, "qlora": ADAPTERS, "dpo": "", "lora-dpo": ADAPTERS, "qlora-dpo": ADAPTERS,
            "qat": ", group_size: 32", "lora-qat": ADAPTERS + ", group_size: 32"}

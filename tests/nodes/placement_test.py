@@ -26,6 +26,7 @@ data: {train: "SCRATCH/text-train*.h5", max_length: 160}
 optimizer: {name: adamw, learning_rate: 0.002}
 run: {global_batch: 4, seed: 3, log_every: 1000}
 """
+MEASURED = {"image": 400, "llm": 80}  # longer than an interval, so that a decision knows the times
 FACTOR = 1.5  # that steps over both nodes take longer at least; some 3 to 10 without other load
 
 
@@ -41,9 +42,10 @@ class Placement(NodesTest):
         self.nodes.do("limit", RATE)
 
     def share(self, output, steps, policy, mapping=()):
-        """Two tasks on 2 ranks each; returns the record of the share and what it printed."""
+        """Two tasks on 2 ranks each, of so many steps by their names; returns the record of the share and what it printed."""
         deck = self.path(output + ".yaml")
-        tasks = "".join("  - {name: %s, deck: %s.yaml, steps: %d}\n" % (name, name, steps) for name in ("image", "llm"))
+        tasks = "".join("  - {name: %s, deck: %s.yaml, steps: %d}\n" % (name, name, number)
+                        for name, number in steps.items())
         Path(deck).write_text("tasks:\n%spolicy: %s\nrun: {output: %s}\n" % (tasks, policy, self.path(output)))
         code, _, err = self.nodes.run("2,2", "share", deck, environment={"OMP_NUM_THREADS": "1", **dict(mapping)})
         self.assertEqual(code, 0, err)
@@ -52,7 +54,7 @@ class Placement(NodesTest):
     def test_a_node_for_each_task_is_chosen_and_faster(self):
         # Ranks are numbered by turns over the nodes, so that consecutive ones are on different nodes.
         by_turns = {"OMPI_MCA_rmaps_base_mapping_policy": "node"}
-        record, log = self.share("chosen", 40, "{name: adaptive, interval_s: 1}", by_turns)
+        record, log = self.share("chosen", MEASURED, "{name: adaptive, interval_s: 1}", by_turns)
         first = {}
         for interval in record["intervals"]:
             first.setdefault(interval["task"], interval)
@@ -65,7 +67,7 @@ class Placement(NodesTest):
             self.assertGreater(other[task]["predicted_step_s"], FACTOR * chosen[task]["predicted_step_s"])
             self.assertRegex(log, r"%s has 2 ranks on 1 node: a step of [\d.]+ ms, predicted [\d.e+]+ ms on 2 nodes"
                              r" \(1\+1\)" % re.escape(task))
-        forced, _ = self.share("forced", 8, "{name: fixed, ranks: {image: 2, llm: 2}, placement: spread, "
+        forced, _ = self.share("forced", {"image": 8, "llm": 8}, "{name: fixed, ranks: {image: 2, llm: 2}, placement: spread, "
                                "interval_s: 1}", by_turns)
         for interval in forced["intervals"]:
             self.assertEqual(interval["placement"], "1+1")
