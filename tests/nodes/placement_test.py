@@ -42,7 +42,7 @@ class Placement(NodesTest):
         self.nodes.do("limit", RATE)
 
     def share(self, output, steps, policy, mapping=()):
-        """Two tasks on 2 ranks each, of so many steps by their names; returns the record of the share and what it printed."""
+        """Two tasks on 2 ranks each, `steps` by name; returns the record of the share and what it printed."""
         deck = self.path(output + ".yaml")
         tasks = "".join("  - {name: %s, deck: %s.yaml, steps: %d}\n" % (name, name, number)
                         for name, number in steps.items())
@@ -67,8 +67,8 @@ class Placement(NodesTest):
             self.assertGreater(other[task]["predicted_step_s"], FACTOR * chosen[task]["predicted_step_s"])
             self.assertRegex(log, r"%s has 2 ranks on 1 node: a step of [\d.]+ ms, predicted [\d.e+]+ ms on 2 nodes"
                              r" \(1\+1\)" % re.escape(task))
-        forced, _ = self.share("forced", {"image": 8, "llm": 8}, "{name: fixed, ranks: {image: 2, llm: 2}, placement: spread, "
-                               "interval_s: 1}", by_turns)
+        forced, _ = self.share("forced", {"image": 8, "llm": 8}, "{name: fixed, ranks: {image: 2, llm: 2}, "
+                               "placement: spread, interval_s: 1}", by_turns)
         for interval in forced["intervals"]:
             self.assertEqual(interval["placement"], "1+1")
             near, far = first[interval["task"]]["measured_step_s"], interval["measured_step_s"]
