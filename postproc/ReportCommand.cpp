@@ -40,7 +40,7 @@ HeatAxes heat_axes(const std::string& text) {
   return {names[0], names[1]};
 }
 
-/// A file that is no results file and has a page of its own. \param what it is, for the message
+/// A file that is not a results file and has a page of its own. \param what it is, for the message
 template <class File>
 void run_page(const ReportArguments& options, const char* what, File (*read)(const std::string&),
               std::string (*summary)(const File&, const std::vector<Figure>&),

@@ -94,6 +94,11 @@ CommandHelp described(const CLI::App& app, const std::string& before) {
   return command;
 }
 
+CommandHelp described_at(const CLI::App& app, const std::string& path) {
+  const std::size_t space = path.rfind(' ');
+  return described(app, space == std::string::npos ? "" : path.substr(0, space));
+}
+
 std::vector<const CommandHelp*> all_commands(const CommandHelp& command) {
   std::vector<const CommandHelp*> all{&command};
   for (const CommandHelp& sub : command.commands)

@@ -43,6 +43,8 @@ OptionHelp described(const CLI::Option& option);
 /// Of `app` and its commands. Lines of a footer that begin with "$ " are examples, the others a note.
 /// \param before the path of what `app` is a command of; empty: it is a program
 CommandHelp described(const CLI::App& app, const std::string& before = {});
+/// The same of `app` whose own path is `path`, as "multicard prepare images".
+CommandHelp described_at(const CLI::App& app, const std::string& path);
 
 /// `command` and all below it.
 std::vector<const CommandHelp*> all_commands(const CommandHelp& command);

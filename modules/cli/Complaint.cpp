@@ -58,8 +58,8 @@ std::string help_and_example(const std::string& help, const std::vector<std::str
 
 UsageError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = innermost_parsed(app);
-  const std::string path = path_of(at), before = path.substr(0, path.rfind(' '));
-  const CommandHelp command = described(at, before == path ? "" : before);
+  const std::string path = path_of(at);
+  const CommandHelp command = described_at(at, path);
   const std::string name = std::string(error.what()).substr(0, std::string(error.what()).find_first_of(": "));
   return UsageError(problem_of(at, command, error), "",
                     meant_word(command, error.what()) +

@@ -32,16 +32,10 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The examples of `app`, whose path is `path`.
-std::vector<std::string> examples_in(const CLI::App& app, const std::string& path) {
-  const std::size_t space = path.rfind(' ');
-  return described(app, space == std::string::npos ? "" : path.substr(0, space)).examples;
-}
-
 /// "Did you mean NAME? multicard help run says more. Example: ..."
 std::string advice_of(const std::string& meant, const CLI::App& app, const std::string& path) {
   return (meant.empty() ? meant : fmt::format("Did you mean {}? ", meant)) +
-         help_and_example(help_of(path), examples_in(app, path), meant.starts_with("--") ? meant : "");
+         help_and_example(help_of(path), described_at(app, path).examples, meant.starts_with("--") ? meant : "");
 }
 
 /// Values never begin with two dashes; CLI11 takes such a word for an option too.

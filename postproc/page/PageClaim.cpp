@@ -105,11 +105,8 @@ std::vector<PagePart> parts_of(const ClaimFile& file, const std::vector<Figure>&
       {"answer", "The answer", answer_html(file, figures)},
       {"iteration", "Iteration time",
        section("Both tasks train for fixed numbers of steps at equal global batches; the iteration time is the time "
-               "until both "
-               "are done over that number. Naive: equal split over all nodes, float32, one all-reduce after "
-               "backward. Tuned: equal "
-               "split, bf16, "
-               "overlap, the fastest buckets. Sharing exchanges as tuned does.",
+               "until both are done over that number. Naive: equal split over all nodes, float32, one all-reduce after "
+               "backward. Tuned: equal split, bf16, overlap, the fastest buckets. Sharing exchanges as tuned does.",
                figures_named(figures, "claim-iteration"), tables_html(file, "iteration"))},
       {"simulation", "Iteration time, simulated",
        section("From step times that others published for up to 64 GPUs. An hour of work at a task's rate in the equal "

@@ -90,12 +90,12 @@ Finding fastest_finding(const Contest& of) {
   const Cell* const other = fastest_other(of.study, of.configurations, of.best);
   const auto is_slower = [&](const Cell* cell) { return cell && significantly_different(of.best.rate, cell->rate); };
   const std::string name = name_of(of.study, of.best), rate = rate_text(of.study, of.best);
-  const std::string all = field_of(completed, static_cast<long>(of.configurations.size()));
+  const auto number = static_cast<long>(of.configurations.size());
+  const std::string all = field_of(completed, number);
   Finding out{{}, evidence_of(of.best), "fastest"};
-  out.evidence.add({{"configurations", completed}, {"all_configurations", of.configurations.size()}});
+  out.evidence.add({{"configurations", completed}, {"all_configurations", number}});
   if (completed == 1)
-    out.text = fmt::format("Only one of {} completed, {}: {}.",
-                           counted(static_cast<long>(of.configurations.size()), "configuration"), name, rate);
+    out.text = fmt::format("Only one of {} completed, {}: {}.", counted(number, "configuration"), name, rate);
   else if (is_slower(other) && (!of.second || is_slower(of.second)))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else

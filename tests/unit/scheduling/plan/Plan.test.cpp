@@ -68,7 +68,7 @@ TEST(Plan, SaysTheValueInItsUnit) {
   const std::size_t value = report.find("value     ");
   ASSERT_NE(value, std::string::npos) << report;
   EXPECT_NE(report.substr(value, report.find('\n', value) - value).find(" % ("), std::string::npos) << report;
-  EXPECT_EQ(report.find(" ms)"), std::string::npos) << "how long the solver took is no part of the answer";
+  EXPECT_EQ(report.find(" ms)"), std::string::npos) << "how long the solver took is not part of the answer";
 }
 
 TEST(Plan, HasItsBoundInJson) {
