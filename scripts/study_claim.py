@@ -129,7 +129,7 @@ def measure_communication(claim):
 
 
 def facts_of(variant):
-    return {name: bool(variant.get(name)) for name in ("lossy", "apart")}
+    return {name: bool(variant.get(name)) for name in ("lossy", "apart", "control")}
 
 
 def communication_variants(claim):
