@@ -24,6 +24,7 @@
 #include "device/Device.hpp"
 #include "io/OwnFiles.hpp"
 #include "results/ResultsWriter.hpp"
+#include "share/PlacementNotes.hpp"
 #include "share/Share.hpp"
 #include "share/ShareStatus.hpp"
 #include "tasks/setup/DeckBroadcast.hpp"
@@ -184,11 +185,14 @@ at::Device check_devices(const ShareOptions& options, const Communicator& world,
   return choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology).device;
 }
 
-void log_decision(const ShareDecision& first) {
+void log_decision(const ShareDecision& first, bool several_nodes) {
   log_info(fmt::format("{:<10}{}", "first", first.decision.reason));
-  for (std::size_t k = 0; k < first.decision.placements.size(); ++k)
-    log_info(
-        fmt::format("{:<10}{}: {}", "", first.active[k].name, counted(gpus_of(first.decision.placements[k]), "rank")));
+  for (std::size_t k = 0; k < first.decision.placements.size(); ++k) {
+    const Placement& placement = first.decision.placements[k];
+    const std::string on_nodes =
+        several_nodes && !placement.empty() ? " on " + nodes_text(node_counts(placement)) : std::string();
+    log_info(fmt::format("{:<10}{}: {}{}", "", first.active[k].name, counted(gpus_of(placement), "rank"), on_nodes));
+  }
   log_info("dry run: the decks, the data, the predicted memory and the number of ranks fit together");
 }
 
@@ -259,7 +263,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   Share share(world, machine, options, hooks, stop, before);
   share.add_tasks();
   if (arguments.dry_run) {
-    log_decision(share.rehearse());
+    log_decision(share.rehearse(), topology.num_nodes > 1);
     return ExitCode::complete;
   }
   begin(options, locks, world);  // not before all decks have been found to be usable

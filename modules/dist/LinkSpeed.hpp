@@ -24,7 +24,7 @@ struct AllReduceTime {
 };
 
 /// Collective over `ranks`, those of `collectives`. Times all-reduces of `num_values` float32 values until the interval
-/// is within 5 % of the median on either side, at most 200 of them or some 0.3 s; 9 at least.
+/// is no wider than a tenth of the median, at most 200 of them or some 0.3 s; 9 at least.
 AllReduceTime time_all_reduce(TensorCollectives& collectives, const Communicator& ranks, std::int64_t num_values);
 
 /// The links of one level.

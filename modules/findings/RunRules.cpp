@@ -15,12 +15,12 @@ namespace {
 Finding oversubscribed(const RunFacts& facts) {
   if (!lacks_cores(facts)) return {};
   const RankLoss loss = core_wait(facts);
-  return {
-      fmt::format("Ranks wait for processor cores that other threads use, rank {} for {} of the time: look for other "
-                  "programs on its node, start fewer ranks there, or lower OMP_NUM_THREADS.",
-                  loss.rank, percent(loss.share)),
-      {{"rank", loss.rank}, {"share", loss.share}},
-      "oversubscribed"};
+  return {fmt::format(
+              "Ranks are short of CPU cores (rank {} waited for one {} of the time): look for other programs on its "
+              "node, start fewer ranks there, or lower OMP_NUM_THREADS.",
+              loss.rank, percent(loss.share)),
+          {{"rank", loss.rank}, {"share", loss.share}},
+          "oversubscribed"};
 }
 
 /// Part of a step in which the others wait for a rank; of one whose slowness has another cause, or is not certain,

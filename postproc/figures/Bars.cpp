@@ -120,9 +120,9 @@ std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const 
 }
 
 std::string on_ranks(const std::vector<const Cell*>& cells) {
-  for (const Cell* cell : cells)
-    if (cell->ranks != cells.front()->ranks) return {};
-  return ", " + counted(cells.front()->ranks, "rank");
+  const std::string first = ranks_text(*cells.front());
+  const bool are_alike = std::ranges::all_of(cells, [&](const Cell* cell) { return ranks_text(*cell) == first; });
+  return are_alike ? ", " + first : std::string();
 }
 
 }  // namespace multicard::post

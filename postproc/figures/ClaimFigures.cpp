@@ -90,7 +90,7 @@ void add_communication_figure(const ClaimFile& file, std::vector<Figure>& figure
       dots.push_back(dot_of(fmt::format("{}, {}, {}", cost.variant, cost.task, cost.place), cost.exposed_ratio,
                             file.rules.communication, cost.is_apart ? kPlain : kColours[3]));
   add(figures, "claim-communication", {"Exposed communication, each step added to those above it"}, std::move(dots),
-      fmt::format("{}. Over fp32, flat, without overlap; grey: another training", kReading), "change");
+      fmt::format("{}. Over fp32, flat, without overlap; grey: on its own", kReading), "change");
 }
 
 /// Pairs down, GPUs across; the darker the faster.

@@ -70,9 +70,11 @@ std::size_t longest(const LineChart& chart) {
   return most;
 }
 
-/// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last third say so.
-Finding loss_title(const MetricSeries& loss, const Series& drawn) {
-  const std::size_t count = loss.values.size(), some = count / 3;  // at least 6 of kLeastLosses
+enum class Trend { unclear, falls, rises };
+
+/// Whether the losses of the first and the last third differ.
+Trend trend_of(const MetricSeries& loss) {
+  const std::size_t some = loss.values.size() / 3;  // at least 6 of kLeastLosses
   const auto third = [&](auto from) {
     std::vector<double> values(from, from + static_cast<std::ptrdiff_t>(some));
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
@@ -80,13 +82,31 @@ Finding loss_title(const MetricSeries& loss, const Series& drawn) {
   };
   const Estimate early = third(loss.values.begin());
   const Estimate late = third(loss.values.end() - static_cast<std::ptrdiff_t>(some));
+  if (!significantly_different(early, late)) return Trend::unclear;
+  return late.value < early.value ? Trend::falls : Trend::rises;
+}
+
+/// Of one curve the drawn medians at both ends.
+Finding loss_title(const MetricSeries& loss, const Series& drawn) {
   const double first = drawn.points.front().y, last = drawn.points.back().y;
-  const char* trend = !significantly_different(early, late) ? "shows no clear change:"
-                      : last < first                        ? "falls"
-                                                            : "rises";
-  return {fmt::format("Training loss {} from {} to {} in {}", trend, significant(first, 3), significant(last, 3),
-                      counted(static_cast<long>(count), "step")),
+  const Trend trend = trend_of(loss);
+  const char* const text = trend == Trend::unclear ? "shows no clear change:"
+                           : trend == Trend::falls ? "falls"
+                                                   : "rises";
+  const auto count = static_cast<long>(loss.values.size());
+  return {fmt::format("Training loss {} from {} to {} in {}", text, significant(first, 3), significant(last, 3),
+                      counted(count, "step")),
           {{"first", first}, {"last", last}, {"steps", count}}};
+}
+
+/// Of several curves how many fall.
+Finding loss_title(const Study& study, const std::vector<const Cell*>& cells) {
+  const auto falling = std::ranges::count_if(cells, [&](const Cell* cell) {
+    return trend_of(*representative(study, *cell).metric("train_loss")) == Trend::falls;
+  });
+  const auto all = static_cast<long>(cells.size());
+  const std::string which = falling == all ? fmt::format("all {}", all) : fmt::format("{} of {}", falling, all);
+  return {fmt::format("Training loss falls in {} curves", which), {{"falling", falling}, {"curves", all}}};
 }
 
 /// One figure of training losses. Its window follows the longest curve, so that all are smoothed alike.
@@ -102,7 +122,9 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   const std::size_t window = window_for(num_values);
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const Finding title = loss_title(*representative(study, *cells.front()).metric("train_loss"), chart.series.front());
+  const Finding title =
+      cells.size() > 1 ? loss_title(study, cells)
+                       : loss_title(*representative(study, *cells.front()).metric("train_loss"), chart.series.front());
   chart.subtitle =
       fmt::format("{}{}. Running median of {} steps", common_settings(study, group), on_ranks(cells), window);
   chart.x_name = "step";

@@ -166,7 +166,7 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
           : fmt::format(" Only the runs on {}, the most of {}, are shown; the table has the others.",
                         counted(study.rank_counts.back(), "rank"), ranks_text(study));
   const Finding title{fmt::format("Rate against memory: {}", text_of(objective))};
-  chart.subtitle = fmt::format("{}. A method fits where a rank may take the memory of its point",
+  chart.subtitle = fmt::format("{}. A method fits if each rank has at least this much memory",
                                counted(study.rank_counts.back(), "rank"));
   chart.x_name = "GB of a rank, peak";
   chart.y_name = study.rate_unit();

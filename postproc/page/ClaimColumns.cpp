@@ -42,12 +42,12 @@ Column<Row> verdict_column() {
   return {"verdict", kAll, [](const Row& row) -> Value { return text_of(row.verdict); }, "claimed value"};
 }
 
-Value parity_of(const CommunicationCost& cost, double tolerance) {
+Value parity_of(const CommunicationCost& cost) {
   if (std::isnan(cost.worst_loss)) return "–";
-  if (!cost.is_lossy) return HtmlCell(percent(cost.worst_loss), cost.worst_loss);
-  return HtmlCell(
-      fmt::format("{}, {}", percent(cost.worst_loss), cost.worst_loss <= tolerance ? "accepted" : "refused"),
-      cost.worst_loss);
+  std::string text = percent(cost.worst_loss);
+  if (cost.is_lossy) text += fmt::format(", {}", text_of(cost.parity));
+  if (cost.is_control) text += ", control";
+  return HtmlCell(text, cost.worst_loss);
 }
 
 void add_names(Columns<CommunicationCost>& columns) {
@@ -118,7 +118,7 @@ Columns<MemoryUse> memory_use_columns() {
   return out;
 }
 
-Columns<CommunicationCost> communication_cost_columns(double tolerance) {
+Columns<CommunicationCost> communication_cost_columns() {
   using Cost = CommunicationCost;
   Columns<Cost> out;
   add_names(out);
@@ -136,19 +136,20 @@ Columns<CommunicationCost> communication_cost_columns(double tolerance) {
   out.push_back({"inside_s", kAll, [](const Cost& row) -> Value { return row.inside; }, "inside collectives, ms",
                  Format::milliseconds});
   out.push_back({"worst_loss", kFiles, [](const Cost& row) -> Value { return row.worst_loss; }});
-  out.push_back({"loss off fp32", [tolerance](const Cost& row) { return parity_of(row, tolerance); }});
+  out.push_back({"parity", kFiles, [](const Cost& row) -> Value { return text_of(row.parity); }});
+  out.push_back({"loss off fp32", parity_of});
   out.push_back({"seeds", kAll, [](const Cost& row) -> Value { return row.num_seeds; }, "seeds"});
   return out;
 }
 
-Columns<CommunicationCost> communication_change_columns(double tolerance) {
+Columns<CommunicationCost> communication_change_columns() {
   using Cost = CommunicationCost;
   Columns<Cost> out;
   add_names(out);
   add_change(out, "bytes_ratio", "bytes a sample", &Cost::bytes_ratio);
   add_change(out, "exposed_ratio", "exposed", &Cost::exposed_ratio);
   add_change(out, "inside_ratio", "inside collectives", &Cost::inside_ratio);
-  out.push_back({"loss off fp32", [tolerance](const Cost& row) { return parity_of(row, tolerance); }});
+  out.push_back({"loss off fp32", parity_of});
   out.push_back(verdict_column<Cost>());
   return out;
 }

@@ -10,9 +10,8 @@ Columns<IterationChange> iteration_change_columns();
 Columns<IterationTime> iteration_time_columns();
 Columns<SimulatedChange> simulated_change_columns();
 Columns<MemoryUse> memory_use_columns();
-/// \param tolerance of the loss of lossy variants
-Columns<CommunicationCost> communication_cost_columns(double tolerance);
+Columns<CommunicationCost> communication_cost_columns();
 /// Changes over the first variant, of those that have one before them.
-Columns<CommunicationCost> communication_change_columns(double tolerance);
+Columns<CommunicationCost> communication_change_columns();
 
 }  // namespace multicard::post

@@ -103,11 +103,19 @@ const Figure* key_figure(const Collection& collection, const PageFigures& figure
   if (collection.studies.empty()) return nullptr;
   const std::size_t index = largest_study(collection);
   const std::string& study = collection.studies[index].id;
-  for (const std::string_view kind : kKeyFigures)
+  const auto first_of = [&](std::string_view kind) -> const Figure* {
     for (const Figure& figure : figures.of_studies[index]) {
       const std::string_view id = std::string_view(figure.id).substr(study.empty() ? 0 : study.size() + 1);
       if (id.starts_with(kind) && !figure.svg_on_page.empty()) return &figure;
     }
+    return nullptr;
+  };
+  // A title about the phases of a step is shown by them.
+  const Findings& answers = collection.studies[index].answers;
+  if (!answers.empty() && answers.front().id == "bottleneck")
+    if (const Figure* const phases = first_of("phases")) return phases;
+  for (const std::string_view kind : kKeyFigures)
+    if (const Figure* const figure = first_of(kind)) return figure;
   return nullptr;
 }
 

@@ -29,12 +29,11 @@ std::vector<HtmlCell> first_cells(const Study& study, const CellProfile& of) {
 
 /// The seven figures, a row for each configuration.
 HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profiles) {
-  HtmlTable out{
-      "profile-shares",
-      "Shares in the profile windows, all ranks together: calls of the time of all calls of CUDA, copies from "
-      "host to device of the time of copies and memsets, NCCL of the time of kernels. Not recorded: –.",
-      {"configuration", "ranks"},
-      {}};
+  HtmlTable out{"profile-shares",
+                "Shares in the profile windows, all ranks together: CUDA calls as a share of the time of all CUDA "
+                "calls, host-to-device copies of that of copies and memsets, NCCL of that of kernels. Not recorded: –.",
+                {"configuration", "ranks"},
+                {}};
   for (const CellProfile& of : profiles) {
     if (!of.has_gpu()) continue;
     std::vector<HtmlCell> row = first_cells(study, of);

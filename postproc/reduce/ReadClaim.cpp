@@ -24,6 +24,7 @@ ClaimCell cell_of(const json& line) {
   cell.repeat = line.at("repeat").get<int>();
   cell.is_lossy = line.value("lossy", false);
   cell.is_apart = line.value("apart", false);
+  cell.is_control = line.value("control", false);
   cell.base = line.value("base", std::string());
   for (const auto& [name, value] : line.at("values").items())
     if (!value.is_null()) cell.values[name] = value.get<double>();

@@ -15,7 +15,8 @@ struct ClaimCell {
   std::string place, task, variant;
   int repeat = 0;
   bool is_lossy = false;                 ///< of E3: gradients are changed
-  bool is_apart = false;                 ///< of E3: the training is changed
+  bool is_apart = false;                 ///< of E3: it stands alone, no later exchange adds to it
+  bool is_control = false;               ///< of E3: it adds fp32 gradients in another order, nothing else
   std::string base;                      ///< of E2: the variant that it is compared with; may be empty
   std::map<std::string, double> values;  ///< without those that are null
 };

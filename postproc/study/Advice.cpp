@@ -171,7 +171,7 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
 /// "use up to 4; on more the efficiency falls below 0.8"
 std::string most_ranks_text(const RanksThatPay& entry) {
   if (!entry.is_clear)
-    return fmt::format("repeat the runs; they do not show up to which number the efficiency stays above {}",
+    return fmt::format("repeat the runs; they do not show how many ranks keep the efficiency above {}",
                        kWorthwhileEfficiency);
   if (entry.ranks == entry.measured)
     return fmt::format("use {}, the most that were measured: the efficiency stays above {}", entry.ranks,

@@ -99,7 +99,8 @@ Finding fastest_finding(const Contest& of) {
   else if (is_slower(other) && (!of.second || is_slower(of.second)))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else
-    out.text = fmt::format("No clear winner among {}: {} measures most, {}.", all, short_name(of), rate);
+    out.text =
+        fmt::format("No clear winner among {}: {} has the highest rate measured, {}.", all, short_name(of), rate);
   return out;
 }
 

@@ -17,11 +17,8 @@ Findings claim_findings(const ClaimFile& file);
 /// −32 % of -0.32.
 std::string claimed_text(double change);
 
-/// Of the rows of a place and task the last that counts as the same training: neither apart, nor lossy beyond the
-/// tolerance. By place and task.
+/// Of the rows of a place and task the last that counts as the same training: neither apart, nor lossy and
+/// not accepted. By place and task.
 std::vector<CommunicationCost> best_exchanges(const ClaimFile& file);
-
-/// Whether the losses of a lossy variant are within the tolerance with every seed. \pre is_lossy
-bool is_accepted(const CommunicationCost& cost, const ClaimRules& rules);
 
 }  // namespace multicard::post

@@ -57,10 +57,14 @@ const Variant* find(const std::vector<Variant>& all, const Variant& like, const 
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Medians with Student's interval; means where some are not positive, as differences may be.
+/// Medians with Student's interval, of the geometric mean; of the mean where some are not positive, as differences may
+/// be.
 Estimate estimate_of(const std::vector<double>& values) {
-  if (std::ranges::any_of(values, [](double one) { return !(one > 0); }))
-    return estimate_of_mean(values, Basis::repeats, 2);
+  if (std::ranges::any_of(values, [](double one) { return !(one > 0); })) {
+    Estimate out = estimate_of_mean(values, Basis::repeats, 2);
+    out.value = median(values);
+    return out;
+  }
   std::vector<Estimate> repeats;
   repeats.reserve(values.size());
   for (const double one : values)
@@ -137,6 +141,7 @@ CommunicationCost cost_of(const Variant& variant, const Variant& base, double cl
   out.variant = variant.first->variant;
   out.is_lossy = variant.first->is_lossy;
   out.is_apart = variant.first->is_apart;
+  out.is_control = variant.first->is_control;
   out.bytes = estimate_of(repeats, value("counted_bytes"));
   out.link_over_counted = estimate_of(
       repeats, [](const ClaimCell& cell) { return value("link_bytes")(cell) / value("counted_bytes")(cell); });
@@ -154,46 +159,18 @@ CommunicationCost cost_of(const Variant& variant, const Variant& base, double cl
   return out;
 }
 
-std::string signed_percent(double ratio) {
-  const double change = 100 * (ratio - 1);
-  const int decimals = std::abs(change) < 100 ? 1 : 0;
-  const std::string digits = fmt::format("{:.{}f}", std::abs(change), decimals);
-  const bool is_zero = digits.find_first_not_of("0.") == std::string::npos;
-  return (is_zero ? "" : change < 0 ? "−" : "+") + digits;
+/// Where training is chaotic, no exchange can stay nearer to fp32 than fp32 itself does when it adds in another order.
+void set_parities(std::vector<CommunicationCost>& costs, double rule) {
+  for (CommunicationCost& cost : costs) {
+    const bool is_within = std::ranges::any_of(costs, [&](const CommunicationCost& control) {
+      return control.is_control && control.place == cost.place && control.task == cost.task &&
+             cost.worst_loss <= control.worst_loss;
+    });
+    cost.parity = cost.worst_loss <= rule ? Parity::accepted : is_within ? Parity::within_control : Parity::refused;
+  }
 }
 
 }  // namespace
-
-Verdict verdict_of(const Estimate& ratio, double claimed) {
-  if (!ratio.known() || !ratio.interval) return Verdict::open;
-  const double target = 1 + claimed;
-  const bool is_less = claimed < 0;
-  const double better = is_less ? ratio.interval->low : ratio.interval->high,
-               worse = is_less ? ratio.interval->high : ratio.interval->low;
-  const auto reaches = [&](double end) { return is_less ? end <= target : end >= target; };
-  if (reaches(worse)) return Verdict::reached;
-  return reaches(better) ? Verdict::open : Verdict::missed;
-}
-
-const char* text_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::reached:
-      return "reached";
-    case Verdict::missed:
-      return "not reached";
-    case Verdict::open:
-      break;
-  }
-  return "open";
-}
-
-std::string change_text(const Estimate& ratio) {
-  if (!ratio.known()) return "–";
-  std::string change = signed_percent(ratio.value) + " %";
-  if (!ratio.interval) return change;
-  if (is_too_wide(ratio)) return change + " [too wide to tell]";
-  return fmt::format("{} [{}, {}]", change, signed_percent(ratio.interval->low), signed_percent(ratio.interval->high));
-}
 
 std::vector<IterationTime> iteration_times(const ClaimFile& file) {
   std::vector<IterationTime> out;
@@ -281,6 +258,7 @@ std::vector<CommunicationCost> communication_costs(const ClaimFile& file) {
     });
     out.push_back(cost_of(variant, *base, file.rules.communication));
   }
+  set_parities(out, file.rules.loss);
   return out;
 }
 

@@ -6,18 +6,9 @@
 
 #include "postproc/reduce/ReadClaim.hpp"
 #include "postproc/reduce/Statistics.hpp"
+#include "postproc/study/ClaimVerdict.hpp"
 
 namespace multicard::post {
-
-/// Whether a change reaches what is claimed: its whole interval does, none of it does, or neither.
-enum class Verdict { reached, missed, open };
-/// \param ratio  what is measured over its baseline  \param claimed  a change: -0.32
-Verdict verdict_of(const Estimate& ratio, double claimed);
-/// "reached", "not reached", "open"
-const char* text_of(Verdict verdict);
-
-/// "−4.0 % [−9.0, +1.0]" of a ratio.
-std::string change_text(const Estimate& ratio);
 
 /// E1: a variant at a place. Seconds are until both tasks are done, and of a step of each.
 struct IterationTime {
@@ -58,13 +49,14 @@ struct MemoryUse {
 /// E3: a variant of the exchange. Ratios are over the first variant of the place and task.
 struct CommunicationCost {
   std::string place, task, variant;
-  bool is_lossy = false, is_apart = false;
+  bool is_lossy = false, is_apart = false, is_control = false;
   Estimate bytes;                  ///< a sample, counted
   Estimate link_over_counted;      ///< of bytes that left a node
   Estimate step, exposed, inside;  ///< seconds of a step (of as many samples)
   Estimate bytes_ratio, exposed_ratio, inside_ratio;
-  Estimate exposed_share;     ///< of the step
-  double worst_loss = kNone;  ///< largest |loss / loss of the first variant - 1| over seeds
+  Estimate exposed_share;           ///< of the step
+  double worst_loss = kNone;        ///< largest |loss / loss of the first variant - 1| over seeds
+  Parity parity = Parity::refused;  ///< of that
   int num_seeds = 0;
   Verdict verdict = Verdict::open;  ///< of exposed_ratio
 };

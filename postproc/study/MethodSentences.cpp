@@ -145,15 +145,27 @@ std::string limits_of(const Study& study, const Cells& cells) {
   return out + ".";
 }
 
+/// Those whose memory is, as it is written, that of the first one.
+std::string labels_of_least(const Cells& cells) {
+  const std::string least = human_bytes(cells.front()->memory->peak);
+  std::vector<std::string> labels;
+  for (const MethodCell* cell : cells)
+    if (human_bytes(cell->memory->peak) == least) labels.push_back(cell->label);
+  return join(labels, ", ");
+}
+
 /// In one sentence: which of these cells needs least, and which learns best.
 std::string shortly(const Cells& cells) {
   const MethodCell& least = *cells.front();
   const MethodCell* const best = best_score(cells);
-  std::string out = fmt::format("Least {} memory: {}, {}", least.memory->on_device ? "GPU" : "host", least.label,
-                                human_bytes(least.memory->peak));
-  if (best)
-    out += fmt::format("; best {}: {}{}", score_text(*best), best->label,
-                       best == &least ? std::string() : ", " + human_bytes(best->memory->peak));
+  const std::string labels = labels_of_least(cells), bytes = human_bytes(least.memory->peak);
+  std::string out = fmt::format("Least {} memory: {}, {}", least.memory->on_device ? "GPU" : "host", labels, bytes);
+  if (best) {
+    const bool has_interval = best->held_out_loss.interval || best->preference_accuracy.interval;
+    out +=
+        fmt::format("; best {}{}: {}{}", score_text(*best), has_interval ? "" : " (one run each)", best->label,
+                    human_bytes(best->memory->peak) == bytes ? std::string() : ", " + human_bytes(best->memory->peak));
+  }
   return out + fmt::format(" ({} on {}).", text_of(least.objective), counted(least.cell->ranks, "rank"));
 }
 

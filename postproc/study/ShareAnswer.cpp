@@ -49,7 +49,7 @@ Finding share_finding(const AllocationRecord& allocation) {
   }
   const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
   out.evidence.add({"predicted", predicted});
-  const std::string prediction = fmt::format("predicted for its steps alone: {} s, {}",
+  const std::string prediction = fmt::format("predicted from step times, without start-up: {} s, {}",
                                              alike(predicted.value, predicted.value, 3), range_text(predicted, 3));
   // The prediction must beat the measurement with its whole interval.
   if (other->low_s <= seconds) {

@@ -26,7 +26,7 @@ struct Part {
 /// "is mostly computing (82.1 %); 14.3 % is waiting for collectives"
 std::string bottleneck(std::array<Part, 3> parts) {
   std::ranges::stable_sort(parts, [](const Part& a, const Part& b) { return a.share > b.share; });
-  const char* const is = parts[0].share > 0.5 ? "is mostly" : "has no part over a half: the largest is";
+  const char* const is = parts[0].share > 0.5 ? "is mostly" : "has no phase over a half: the largest is";
   std::string out = fmt::format("{} {} ({})", is, parts[0].name, percent(parts[0].share));
   for (std::size_t i = 1; i < parts.size(); ++i)
     if (parts[i].share >= kWorthMentioning) out += fmt::format("; {} is {}", percent(parts[i].share), parts[i].name);
@@ -44,7 +44,7 @@ void add_computing_growth(const Study& study, const Cell& cell, Finding& finding
   if (!(growth > kNoticeable)) return;
   finding.evidence.add({{"computing_growth", growth}, {"baseline_ranks", *baseline_ranks}});
   finding.text += fmt::format(
-      " Compute per {} costs {}× as much as on {}. Check shared cores, memory bandwidth, small per-rank batches.",
+      " Each {} takes {}× as much compute time as on {}. Check shared cores, memory bandwidth, small per-rank batches.",
       study.unit.substr(0, study.unit.size() - 1), significant(growth, 3), counted(*baseline_ranks, "rank"));
 }
 
@@ -150,8 +150,8 @@ std::string stragglers_text(const Study& study, const Cell& cell) {
   std::vector<std::string> slow;
   for (const auto& [rank, repeats] : stragglers_of(cell))
     slow.push_back(fmt::format("rank {} (in {} of {})", rank, repeats, counted(cell.num_repeats(), "run")));
-  if (!slow.empty()) return join(slow, ", ");
-  return can_find_stragglers(study, cell) ? "none" : "too few steps to tell";
+  if (!slow.empty()) return "stragglers: " + join(slow, ", ");
+  return can_find_stragglers(study, cell) ? "no stragglers" : "too few steps to tell stragglers";
 }
 
 Finding ranks_finding(const Study& study, const Cell& cell) {
@@ -159,8 +159,8 @@ Finding ranks_finding(const Study& study, const Cell& cell) {
   Finding out{{}, {{"ranks", cell.ranks}, {"spread", cell.rank_spread}}, "ranks"};
   for (const auto& [rank, repeats] : stragglers_of(cell))
     out.evidence.add({fmt::format("repeats_of_rank_{}", rank), repeats});
-  out.text = fmt::format("On {} the slowest rank's own work takes {} times the fastest's; stragglers: {}.",
-                         ranks_text(cell), alike(cell.rank_spread, cell.rank_spread, 3), stragglers_text(study, cell));
+  out.text = fmt::format("On {} the slowest rank's own work takes {}× as long as the fastest's; {}.", ranks_text(cell),
+                         alike(cell.rank_spread, cell.rank_spread, 3), stragglers_text(study, cell));
   return out;
 }
 

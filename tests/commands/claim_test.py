@@ -24,7 +24,7 @@ SOURCE = Path(os.environ["MULTICARD_SOURCE"])
 SCRIPT = SOURCE / "scripts/study_claim.sh"
 STORED = SOURCE / "tests/data/reports/claim.jsonl.gz"
 T = {2: 12.7062047364, 3: 4.30265272991, 4: 3.18244630528, 5: 2.7764451052}  # Student's, at 0.975, by values
-WORDS = 450  # of paragraphs and sentences of the page, at most
+WORDS = 600  # of paragraphs and sentences of the page, at most: four places in each sentence about sharing
 
 
 def interval(values):

@@ -69,11 +69,11 @@ class Share(ShareTest):
     def test_tasks_run_side_by_side_and_the_ranks_of_one_that_ends_are_given_on(self):
         deck = self.share(["name: short, steps: 10", "name: long, steps: 800, overrides: {run.seed: 4}"],
                           policy="{interval_s: 60, min_gain: 0}")  # a round when a task ends
-        _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short is to be measured",
+        _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short has no measurements yet",
                                 r"not used  short: run\.output, long: run\.output", r"the tasks took [\d.]+ s;",
                                 r"one after another: [\d.]+ s .*short was not measured on 2 ranks",
                                 r"equal split: [\d.]+ s \([\d.]+-[\d.]+ s\)")
-        self.assertRegex(err, r"long: 1 -> 2 ranks .*predicted better by")
+        self.assertRegex(err, r"long: 1 -> 2 ranks .*predicted gain")
         self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
         self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 800])
         intervals = [entry for entry in self.record()["intervals"] if entry["task"] == "long"]

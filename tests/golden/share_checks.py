@@ -1,5 +1,7 @@
 """What a share's allocation says, from the tables of its results file."""
 
+import re
+
 import h5py
 
 from intervals import Estimate
@@ -16,6 +18,19 @@ def read_allocation(path):
             count = len(next(iter(values.values()))) if values else 0
             out[name] = [{key: column[i] for key, column in values.items()} for i in range(count)]
         return out
+
+
+def ranks_of(interval):
+    """Those of a list as "0, 2-3", or consecutive ones where none is stored."""
+    text = interval.get("rank_list")
+    if not text:
+        return set(range(interval["first_rank"], interval["first_rank"] + interval["ranks"]))
+    return {rank for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)
+            for rank in range(int(first), int(last or first) + 1)}
+
+
+def num_ranks(intervals):
+    return max(max(ranks_of(one)) for one in intervals) + 1
 
 
 def share_numbers(allocation):
@@ -65,11 +80,10 @@ class ShareChecks:
 
     def check_allocation(self, _, figure, __):
         """The bar of each rank: its tasks, and gaps without a name."""
-        ranks = max(one["first_rank"] + one["ranks"] for one in self.allocation["intervals"])
-        for rank in range(ranks):
+        for rank in range(num_ranks(self.allocation["intervals"])):
             expected, until = [], 0.0
             for one in self.allocation["intervals"]:
-                if one["first_rank"] <= rank < one["first_rank"] + one["ranks"]:
+                if rank in ranks_of(one):
                     if one["start_s"] > until:
                         expected.append(("", one["start_s"] - until))
                     if one["end_s"] > max(one["start_s"], until):
@@ -84,4 +98,4 @@ class ShareChecks:
     def allocation_numbers(self):
         tasks = [one["task"] for one in self.allocation["intervals"]]
         return {"tasks": len(set(tasks)), "moves": len(tasks) - len(set(tasks)),
-                "ranks": max(one["first_rank"] + one["ranks"] for one in self.allocation["intervals"])}
+                "ranks": num_ranks(self.allocation["intervals"])}

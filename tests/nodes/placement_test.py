@@ -55,6 +55,10 @@ class Placement(NodesTest):
         # Ranks are numbered by turns over the nodes, so that consecutive ones are on different nodes.
         by_turns = {"OMPI_MCA_rmaps_base_mapping_policy": "node"}
         record, log = self.share("chosen", MEASURED, "{name: adaptive, interval_s: 1}", by_turns)
+        code, _, shown = self.nodes.run("2,2", "share", self.path("chosen.yaml"), "--dry-run",
+                                         "run.output=" + self.path("dry"), environment=by_turns)
+        self.assertEqual(code, 0, shown)
+        self.assertRegex(shown, r"image: [1-4] ranks? on [12] nodes?")
         first = {}
         for interval in record["intervals"]:
             first.setdefault(interval["task"], interval)

@@ -80,13 +80,13 @@ class PackageCase(unittest.TestCase):
         return out, err
 
     def refused(self, *words, command=("multicard", "--version"), **changes):
-        """Says what is wrong in one line, and ends as an environment that does not fit."""
+        """Says what is wrong, and in a line of its own what to do, and ends as an environment that does not fit."""
         out, err = self.run_hidden(*command, status=3, **changes)
         for word in words:
             self.assertIn(word, err)
-        lines = [line for line in err.splitlines() if line.startswith("multicard: ")]
-        self.assertEqual((out, len(lines)), ("", 1), err)
-        self.assertRegex(lines[0], r"^multicard: .* \(.*\) [A-Z].*\.$")
+        self.assertEqual(out, "")
+        self.assertEqual(err.count("multicard: "), 1, err)
+        self.assertRegex(err, r"(?m)^multicard: .* \(.*\)\n  [A-Z].*\.$")
 
     def stop(self, process, number=signal.SIGUSR1):
         process.send_signal(number)

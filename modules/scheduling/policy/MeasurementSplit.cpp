@@ -23,7 +23,7 @@ SplitDecision measure_waiting(const std::vector<TaskView>& tasks, const Layout& 
     if (ranks == 0) break;
     decision.ranks[i] = ranks;
     left -= ranks;
-    if (decision.reason.empty()) decision.reason = fmt::format("{} is to be measured", tasks[i].name);
+    if (decision.reason.empty()) decision.reason = fmt::format("{} has no measurements yet", tasks[i].name);
   }
   if (!decision.reason.empty()) decision.cost_s = cost_of_moves(tasks, decision.ranks, layout);
   return decision;
@@ -37,7 +37,7 @@ SplitDecision displace(const std::vector<TaskView>& tasks, const std::string& wa
   std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return tasks[i].is_unknown(); });
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return tasks[i].is_unknown() && tasks[i].ranks() > 0; });
-  SplitDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
+  SplitDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} has no measurements yet", waiting)};
   int left = layout.num_gpus;
   bool is_blocked = false;  // a task that is to be measured does not fit, and later ones do not overtake it
   for (std::size_t k = 0; k < order.size(); ++k) {

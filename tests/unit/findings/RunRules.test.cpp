@@ -60,7 +60,7 @@ const Cause kCauses[] = {
      "",
      [](RunFacts& facts) { facts.ranks[1].core_wait = 0.312; },
      0.312,
-     {"rank 1 for 31.2 % of the time", "OMP_NUM_THREADS"}},
+     {"rank 1 waited for one 31.2 % of the time", "OMP_NUM_THREADS"}},
     {"straggler",
      "",
      [](RunFacts& facts) { facts.ranks[1].slowness = slowness(1.25); },

@@ -25,7 +25,7 @@ ShareRecord example() {
   record.measure("b", 7, 9);   // has no ranks
   record.progress["b"].arrived_s = 0.5;
   record.begin(3);
-  record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted better by 25.0 %"});
+  record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted gain 25.0 %"});
   record.decide(false, {4, 0.02, 0.5, "less than min_gain"});
   record.decide(false, {5, 0.03, 0.5, "less than min_gain"});  // as before
   record.arrivals.push_back({"c", "in/c.yaml", "name: c\n"});
@@ -67,7 +67,7 @@ TEST(ShareRecord, IsReadAsItWasWritten) {
   ASSERT_EQ(again.changes.size(), 1U);
   EXPECT_EQ(again.changes[0].to, 3);
   EXPECT_EQ(again.changes[0].predicted_gain, 0.25);
-  EXPECT_EQ(again.changes[0].reason, "predicted better by 25.0 %");
+  EXPECT_EQ(again.changes[0].reason, "predicted gain 25.0 %");
   ASSERT_EQ(again.arrivals.size(), 1U);
   EXPECT_EQ(again.arrivals[0].entry, "name: c\n");
   EXPECT_EQ(again.progress.at("a").num_completed, 13);

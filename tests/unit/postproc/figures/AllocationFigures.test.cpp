@@ -64,14 +64,14 @@ TEST(AllocationTable, SaysWhatWasDecidedAndWhatOtherPoliciesTake) {
   const test::ScratchFolder folder;
   TableGroup group = example();
   Table& decisions = group.tables["decisions"];
-  decisions.text = {{"task", {"a"}}, {"reason", {"predicted better by 25.0 %"}}};
+  decisions.text = {{"task", {"a"}}, {"reason", {"predicted gain 25.0 %"}}};
   decisions.integers = {{"from", {2}}, {"to", {3}}};
   decisions.reals = {{"time_s", {5}}, {"predicted_gain", {0.25}}, {"cost_s", {0.125}}};
   Table& baselines = group.tables["baselines"];
   baselines.text = {{"policy", {"sequential", "equal"}}, {"reason", {"", "too little was measured of a"}}};
   baselines.reals = {{"predicted_s", {15, 0}}, {"low_s", {12, 0}}, {"high_s", {18, 0}}};
   const std::string html = allocation_html(read_results({write_share(folder, group)}).studies.at(0));
-  for (const char* text : {"2 → 3", "predicted better by 25.0 %", "one task after another", "15.00 (12.00–18.00)",
+  for (const char* text : {"2 → 3", "predicted gain 25.0 %", "one task after another", "15.00 (12.00–18.00)",
                            "1.50 (1.20–1.80)", "too little was measured of a", "unknown", "took 10 s"})
     EXPECT_NE(html.find(text), std::string::npos) << text << " in " << html;
 }

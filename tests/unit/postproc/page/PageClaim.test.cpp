@@ -115,6 +115,24 @@ TEST_F(PageClaim, ALossyExchangeCountsOnlyWhereItsLossIsThatOfFp32) {
   EXPECT_THAT(texts_of(claim_findings(file)), testing::Contains(HasSubstr("1 of 2 lossy exchanges")));
 }
 
+TEST_F(PageClaim, WhatIsNoFurtherOffThanTheControlIsNeitherAcceptedNorRefused) {
+  const std::string lossy = R"(, "lossy": true)", control = R"(, "apart": true, "control": true)";
+  const ClaimFile file =
+      file_of(exchange("fp32", 0, 0.3, 2.0) + exchange("overlap", 0, 0.25, 2.0) + exchange("bf16", 0, 0.2, 2.3, lossy) +
+              exchange("coarse", 0, 0.15, 3.0, lossy) + exchange("order", 0, 0.1, 2.4, control));
+
+  const std::vector<CommunicationCost> best = best_exchanges(file), all = communication_costs(file);
+
+  ASSERT_EQ(best.size(), 1);
+  EXPECT_EQ(best[0].variant, "overlap");
+  EXPECT_EQ(all[2].parity, Parity::within_control);
+  EXPECT_EQ(all[3].parity, Parity::refused);
+  EXPECT_THAT(
+      texts_of(claim_findings(file)),
+      testing::Contains(HasSubstr("0 of 2 lossy exchanges end within 1.0 % of the loss of fp32 with every seed; "
+                                  "1 more by no more than fp32 differs from itself")));
+}
+
 TEST_F(PageClaim, ThePageHasEveryCellAndSaysWhatIsWrongWithIt) {
   const ClaimFile file = file_of(together("tuned", 0, 10) + together("share", 0, 30) + exchange("fp32", 0, 0.3, 2.0) +
                                  exchange("bf16", 0, 0.05, 2.0) +

@@ -131,7 +131,8 @@ TEST(BestMethods, AreOneSentenceOfTheLeastMemoryAndTheBestScore) {
 
   EXPECT_EQ(best.id, "methods-best-2");
   EXPECT_EQ(best.text,
-            "Least host memory: qlora, 1 GB; best held-out loss 1.5: full, 4 GB (next-token prediction on 2 ranks).");
+            "Least host memory: qlora, 1 GB; best held-out loss 1.5 (one run each): full, 4 GB (next-token prediction "
+            "on 2 ranks).");
   EXPECT_TRUE(best_methods_finding(study_of({run_of_method("full", 80, 4)})).empty());
 }
 

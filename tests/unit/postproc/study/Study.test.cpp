@@ -286,7 +286,7 @@ TEST(Findings, ComputingThatGetsDearerIsSaid) {
   const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
 
   EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
-  EXPECT_NE(limit_finding(study, *study.cell(0, 2)).text.find("Compute per row costs 1.5× as much as on 1 rank"),
+  EXPECT_NE(limit_finding(study, *study.cell(0, 2)).text.find("Each row takes 1.5× as much compute time as on 1 rank"),
             std::string::npos);
 }
 

@@ -53,7 +53,7 @@ TEST(AdaptiveSplit, MeasuresWhatItDoesNotKnow) {
   const std::vector<TaskView> tasks{task("a", 100, 4, {1, 2, 3, 4}), task("new", 1, 0, {})};
   const SplitDecision decision = adaptive(tasks);
   EXPECT_EQ(decision.ranks, (std::vector<int>{2, 2}));
-  EXPECT_EQ(decision.reason, "new is to be measured");
+  EXPECT_EQ(decision.reason, "new has no measurements yet");
   const std::vector<TaskView> running{task("a", 100, 2, {1, 2, 3, 4}), task("new", 1, 2, {})};
   EXPECT_FALSE(adaptive(running).is_change(running)) << "it is measured now";
 }
@@ -75,7 +75,7 @@ TEST(AdaptiveSplit, WhatAMeasurementLeavesGoesToTasksThatWait) {
   tasks[1].max_ranks = 1;
   const SplitDecision decision = adaptive(tasks);
   EXPECT_EQ(decision.ranks, (std::vector<int>{3, 1}));
-  EXPECT_EQ(decision.reason, "new is to be measured");
+  EXPECT_EQ(decision.reason, "new has no measurements yet");
 }
 
 TEST(AdaptiveSplit, RanksThatAreFreeMeasureATaskFirst) {
@@ -90,7 +90,7 @@ TEST(AdaptiveSplit, ATaskThatIsMeasuredKeepsNoOtherFromUsingFreeRanks) {
   tasks[1].placement.front().first = 1;
   const SplitDecision decision = adaptive(tasks);
   EXPECT_EQ(decision.ranks, (std::vector<int>{3, 1}));
-  EXPECT_NE(decision.reason.find("predicted better"), std::string::npos);
+  EXPECT_NE(decision.reason.find("predicted gain"), std::string::npos);
 }
 
 TEST(AdaptiveSplit, AMeasurementWaitsForAnEndThatComesSoonerThanTheMoves) {
@@ -112,7 +112,7 @@ TEST(AdaptiveSplit, AnExplorationPaysForTheWayBack) {
   tasks[0].unproven = {3, 4};
   const SplitDecision explores = adaptive(tasks);
   EXPECT_NEAR(explores.gain, 1 - (100 / 3.9 + 2) / 50, 1e-9);
-  EXPECT_EQ(explores.reason, "worth measuring a on 4 ranks: predicted better by 44.7 %");
+  EXPECT_EQ(explores.reason, "trying a on 4 ranks: predicted gain 44.7 %");
   tasks[0].steps_left = 8;
   EXPECT_FALSE(adaptive(tasks).is_change(tasks)) << "2 s more for 1.9 s less";
   tasks[0].unproven = {};
