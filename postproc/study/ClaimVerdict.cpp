@@ -21,7 +21,7 @@ std::string signed_percent(double ratio) {
 }  // namespace
 
 Verdict verdict_of(const Estimate& ratio, double claimed) {
-  if (!ratio.known() || !ratio.interval) return Verdict::open;
+  if (!ratio.known() || !ratio.interval || is_too_wide(ratio)) return Verdict::open;
   const double target = 1 + claimed;
   const bool is_less = claimed < 0;
   const double better = is_less ? ratio.interval->low : ratio.interval->high,
