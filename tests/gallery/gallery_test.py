@@ -47,6 +47,7 @@ class Page:
 
 PAGES = (
     Page("strong", ("strong",), 390, "light", True),
+    Page("speedup", ("speedup",), 1440, "light"),
     Page("weak", ("weak",), 1440, "dark", True),
     Page("more_ranks", ("more_ranks",), 390, "dark", True),
     Page("options", ("options",), 390, "light"),

@@ -97,6 +97,8 @@ class Maker:
         return self.sweep("base: images.yaml\nsweep: {ranks: all}\nrepeat: 3\nlimits: {steps: 40, skip_steps: 10}\n",
                           "run.global_batch=32")
 
+    speedup = strong  # on an idle machine
+
     def weak(self):
         self.images()
         return self.sweep("base: images.yaml\nsweep: {ranks: all}\nrepeat: 3\nlimits: {steps: 40, skip_steps: 10}\n",
