@@ -151,7 +151,7 @@ std::string stragglers_text(const Study& study, const Cell& cell) {
   for (const auto& [rank, repeats] : stragglers_of(cell))
     slow.push_back(fmt::format("rank {} (in {} of {})", rank, repeats, counted(cell.num_repeats(), "run")));
   if (!slow.empty()) return "stragglers: " + join(slow, ", ");
-  return can_find_stragglers(study, cell) ? "no stragglers" : "too few steps to tell stragglers";
+  return can_find_stragglers(study, cell) ? "no stragglers" : "too few steps to detect stragglers";
 }
 
 Finding ranks_finding(const Study& study, const Cell& cell) {

@@ -44,7 +44,7 @@ bool can_find_stragglers(const Study& study, const Cell& cell);
 /// Ranks that were slower than the others in more than half of the repeats, with their numbers of repeats.
 std::map<int, int> stragglers_of(const Cell& cell);
 
-/// "stragglers: rank 0 (in 2 of 3 runs)", "no stragglers", or that there are too few steps to tell.
+/// "stragglers: rank 0 (in 2 of 3 runs)", "no stragglers", or that there are too few steps to detect any.
 std::string stragglers_text(const Study& study, const Cell& cell);
 
 /// " (95 % interval 801–823 over 3 repeats)", or why there is none.

@@ -137,8 +137,8 @@ SplitDecision KnownTasks::judged(const Places& places) const {
   else if (const double horizon = first_end(tasks_, places); std::isfinite(horizon))
     changed *= horizon / (horizon + cost);
   const double gain = improvement(options_.objective, changed, kept);
-  if (exploration.empty()) return decision_of(places, gain, cost, fmt::format("predicted gain {:.1f} %", 100 * gain));
-  return decision_of(places, gain, cost, fmt::format("trying {}: predicted gain {:.1f} %", exploration, 100 * gain));
+  const std::string trial = exploration.empty() ? std::string() : fmt::format("trying {}: ", exploration);
+  return decision_of(places, gain, cost, fmt::format("{}predicted gain {:.1f} %", trial, 100 * gain));
 }
 
 /// The best split, or the best one without exploration where that gains more.
