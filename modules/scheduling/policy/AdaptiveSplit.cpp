@@ -173,6 +173,7 @@ SplitDecision KnownTasks::decide() const {
 /// What tasks of which nothing is known leave of the job's ranks.
 Machine machine_left(const std::vector<TaskView>& tasks, const Layout& layout) {
   std::vector<int> left;
+  left.reserve(static_cast<std::size_t>(layout.machine.nodes));
   for (int node = 0; node < layout.machine.nodes; ++node)
     left.push_back(layout.machine.gpus_of(node));
   int sum = layout.num_gpus;
