@@ -64,7 +64,7 @@ std::optional<std::string> suggested_for_section(const KeysBySection& read, cons
   for (const std::string& key : keys) {
     const std::optional<std::string> own = own_key(key);
     const std::string name = own ? own->substr(own->rfind('.') + 1) : key;
-    const std::optional<std::string> found = with_path(name);
+    std::optional<std::string> found = with_path(name);
     if (found && (!own || *own == *found)) return found;
   }
   return std::nullopt;

@@ -173,6 +173,7 @@ void TextRows::pack(std::size_t first, std::size_t end, std::int64_t max_length)
   const std::vector<SequencePart> parts(parts_.begin() + static_cast<std::ptrdiff_t>(first),
                                         parts_.begin() + static_cast<std::ptrdiff_t>(end));
   std::vector<std::int64_t> lengths;
+  lengths.reserve(parts.size());
   for (const SequencePart& part : parts)
     lengths.push_back(part.length);
   // Counting sort by pack: `next` holds where the next part of each pack goes, and within a pack the order of the
