@@ -129,6 +129,13 @@ std::int64_t Int4Weight::bytes() const {
   return bytes;
 }
 
+std::vector<at::Tensor> Int4Weight::matrices() const {
+  std::vector<at::Tensor> all;
+  for (const Int4Matrix& layer : layers_)
+    all.insert(all.end(), {layer.packed, layer.scales});
+  return all;
+}
+
 void Int4Weight::dequantise(std::span<const LayerRows> rows) const {
   for (const LayerRows& part : rows)
     dequantise_int4(layers_[part.layer], part.first, part.values);

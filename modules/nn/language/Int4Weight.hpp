@@ -56,6 +56,7 @@ class Int4Weight final : public PackedWeight {
   void fill(std::size_t layer, const at::Tensor& weight) override;
   void take(std::size_t layer, const StoredWeight& stored) override;
   std::int64_t bytes() const override;
+  std::vector<at::Tensor> matrices() const override;
   const std::vector<Int4Matrix>& layers() const { return layers_; }
 
  protected:

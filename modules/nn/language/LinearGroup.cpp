@@ -192,6 +192,11 @@ void LinearGroup::add_leaves() {
   trained_ = tensors_of(weights_);
 }
 
+std::vector<at::Tensor> LinearGroup::frozen_matrices() const {
+  if (trains_weights()) return {};
+  return packed_ ? packed_->matrices() : std::vector<at::Tensor>{weight_};
+}
+
 WeightSinks LinearGroup::sinks() {
   WeightSinks sinks;
   for (std::size_t i = 0; packed_ && i < layers_.size(); ++i)

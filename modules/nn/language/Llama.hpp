@@ -2,6 +2,7 @@
 /// \file Llama-type language models: forward, loss and adapters of one replica on one device.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -28,6 +29,8 @@ struct TextInput {
   std::span<const RowShape> shapes;
   EmbeddingNoise noise = {};  ///< of loss_sum()
 };
+
+class BlockHooks;
 
 /// New tokens of a sequence.
 struct Continued {
@@ -102,6 +105,15 @@ class Llama {
   void set_adapters(Adapters adapters);
   /// Of weights in WeightFormat::Kind::fake_int4, between a backward and the next forward pass; it starts on.
   void set_fake_quantisation(FakeQuantisation state);
+
+  /// Of each block, the memory of the matrices of its linear layers, with adapters: those of its weights, or of what
+  /// stands for them. A pass through the block needs them, and so does backward; nothing else does but merging.
+  std::vector<std::vector<at::Tensor>> frozen_matrices();
+  /// Called by all passes from now on. \param hooks null, or used until it is replaced
+  void set_block_hooks(BlockHooks* hooks);
+  /// Collective where there are hooks, which may want all ranks to make the same passes. Calls `body`, in which ranks
+  /// may make different numbers of passes, without gradients and without other collectives.
+  void with_unequal_passes(const std::function<void()>& body);
 
   /// Makes what is kept for the positions below `end`, which the first pass over them would make.
   void prepare_positions(std::int64_t end);

@@ -207,6 +207,17 @@ std::int64_t Nf4Weight::bytes() const {
   return bytes;
 }
 
+// Not nested_absmax, one value for 16384 weights.
+std::vector<at::Tensor> Nf4Weight::matrices() const {
+  std::vector<at::Tensor> all;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    if (whole_[i].defined())
+      all.push_back(whole_[i]);
+    else
+      all.insert(all.end(), {layers_[i].packed, layers_[i].absmax});
+  return all;
+}
+
 void Nf4Weight::dequantise(std::span<const LayerRows> rows) const {
   std::vector<Nf4Rows> all;
   for (const LayerRows& part : rows)

@@ -58,6 +58,8 @@ class PackedWeight : public BaseWeight {
   virtual void take(std::size_t layer, const StoredWeight& stored) = 0;
   /// In memory.
   virtual std::int64_t bytes() const = 0;
+  /// What that consists of, but for small tensors.
+  virtual std::vector<at::Tensor> matrices() const = 0;
 
  protected:
   /// Layers of `outs` rows each, of which every `aligned` begin a new block.
@@ -99,6 +101,7 @@ class Nf4Weight final : public PackedWeight {
   void fill(std::size_t layer, const at::Tensor& weight) override;
   void take(std::size_t layer, const StoredWeight& stored) override;
   std::int64_t bytes() const override;
+  std::vector<at::Tensor> matrices() const override;
   /// Those kept whole have no elements here.
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 

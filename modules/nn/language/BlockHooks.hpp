@@ -1,0 +1,39 @@
+#pragma once
+/// \file What happens around the blocks of a network while it computes.
+
+#include <cstdint>
+
+#include "nn/language/LlamaBlock.hpp"
+
+namespace multicard {
+
+/// Called on the thread that computes. In forward blocks are entered and left in order; in backward in reverse order,
+/// where that of a block begins before any of its gradients is computed, and ends when those of its leaves are there.
+/// A block whose input needs no gradient has no end in backward.
+class BlockHooks {
+ public:
+  virtual ~BlockHooks() = default;
+  virtual void before_forward(std::int64_t block) = 0;
+  virtual void after_forward(std::int64_t block) = 0;
+  virtual void before_backward(std::int64_t block) = 0;
+  virtual void after_backward(std::int64_t block) = 0;
+  /// Between these each rank makes as many passes as it likes, without gradients (Llama::with_unequal_passes()).
+  /// @{
+  virtual void begin_unequal_passes() = 0;
+  virtual void end_unequal_passes() = 0;
+  /// @}
+};
+
+/// Calls of hooks for one pass of a network through its blocks. Without hooks, what is given comes back.
+class BlockPass {
+ public:
+  /// \param hooks null, or used until backward is over
+  explicit BlockPass(BlockHooks* hooks) : hooks_(hooks) {}
+  Residual enter(std::int64_t block, const Residual& in) const;
+  Residual leave(std::int64_t block, const Residual& out) const;
+
+ private:
+  BlockHooks* hooks_;
+};
+
+}  // namespace multicard
