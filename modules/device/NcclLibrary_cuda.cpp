@@ -109,6 +109,10 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
                            cudaStream_t stream) {
   return call<ncclAllGather>("ncclAllGather", from, to, count, type, comm, stream);
 }
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+  return call<ncclReduceScatter>("ncclReduceScatter", from, to, count, type, op, comm, stream);
+}
 ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   return call<ncclSend>("ncclSend", from, count, type, peer, comm, stream);

@@ -12,6 +12,10 @@ const char* name_of(CollectiveKind kind) {
       return "broadcast";
     case CollectiveKind::scatter:
       return "scatter";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
   }
   return "";
 }
@@ -20,9 +24,18 @@ namespace {
 
 double bus_factor(CollectiveKind kind, int num_ranks) {
   const double others = static_cast<double>(num_ranks - 1) / num_ranks;
-  if (kind == CollectiveKind::all_reduce) return 2 * others;
-  if (kind == CollectiveKind::scatter) return others;
-  return num_ranks > 1 ? 1 : 0;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * others;
+    case CollectiveKind::reduce:
+    case CollectiveKind::broadcast:
+      return num_ranks > 1 ? 1 : 0;
+    case CollectiveKind::scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return others;
+  }
+  return 0;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace multicard {
 
-enum class CollectiveKind { all_reduce, reduce, broadcast, scatter };
+enum class CollectiveKind { all_reduce, reduce, broadcast, scatter, all_gather, reduce_scatter };
 const char* name_of(CollectiveKind kind);
 
 inline CollectiveKind kind_of(const ReduceOptions& options) {
@@ -18,7 +18,8 @@ inline CollectiveKind kind_of(const ReduceOptions& options) {
 }
 
 /// Adds up operations by kind. Bus bytes follow nccl-tests (doc/PERFORMANCE.md): payload times 2 (R - 1) / R for an
-/// all-reduce, 1 for a reduce or broadcast, (R - 1) / R for a scatter.
+/// all-reduce, 1 for a reduce or broadcast, (R - 1) / R for a scatter, all-gather or reduce-scatter, whose payload is
+/// that of all ranks.
 class CommStats {
  public:
   explicit CommStats(int num_ranks) : num_ranks_(num_ranks) {}

@@ -45,22 +45,25 @@ class MpiCollectives::HostWork : public Work {
 
 MpiCollectives::MpiCollectives(const Communicator& communicator, const Communicator& node)
     : communicator_(communicator.duplicate()),
-      large_(communicator_, node),
+      group_(communicator_, node),
+      all_reduce_(group_),
+      reduce_scatter_(group_, all_reduce_),
+      all_gather_(group_),
       small_(communicator_, node),
       copies_(communicator_, node),
       stats_(communicator.size()) {}
 
 MpiCollectives::~MpiCollectives() {
-  // Unfinished sums here mean that an exception passes. The thread would wait in them for ranks that may never come,
-  // and the destructor of the thread for it.
-  if (!thread_.is_idle()) large_.abort();
+  // Unfinished operations here mean that an exception passes. The thread would wait in them for ranks that may never
+  // come, and the destructor of the thread for it.
+  if (!thread_.is_idle() && group_.channel) group_.channel->abort();
 }
 
 at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type);
   const std::size_t bytes = static_cast<std::size_t>(numel) * c10::elementSize(type);
   std::shared_ptr<SharedMemory> memory;
-  if (large_.node().size() > 1 && numel > 0) memory = SharedMemory::create(large_.node(), bytes);
+  if (group_.node.size() > 1 && numel > 0) memory = SharedMemory::create(group_.node, bytes);
   std::erase_if(memories_, [](const NumberedMemory& known) { return known.memory.expired(); });
   // Counted also where there is none, so that the numbers stay equal on all ranks. Only tensors own memories: one lives
   // until the last tensor on it is gone, which may be after these collectives.
@@ -74,34 +77,54 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
       options);
 }
 
-ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {
-  ReduceOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
-  for (const NumberedMemory& known : memories_) {
-    std::shared_ptr<SharedMemory> memory = known.memory.lock();
-    if (!memory || !memory->owns(flat.data_ptr(), flat.nbytes())) continue;
-    operand.memory = std::move(memory);
-    operand.memory_number = known.number;
-    break;
-  }
-  return operand;
+std::pair<std::shared_ptr<SharedMemory>, std::size_t> MpiCollectives::memory_of(const at::Tensor& tensor) const {
+  for (const NumberedMemory& known : memories_)
+    if (std::shared_ptr<SharedMemory> memory = known.memory.lock();
+        memory && memory->owns(tensor.const_data_ptr(), tensor.nbytes()))
+      return {std::move(memory), known.number};
+  return {};
+}
+
+ReduceOperand MpiCollectives::operand(const at::Tensor& flat, const ReduceOptions& options) const {
+  auto [memory, number] = memory_of(flat);
+  return {bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), std::move(memory), number,
+          options};
+}
+
+template <class Operation>
+std::unique_ptr<Work> MpiCollectives::start(CollectiveKind kind, std::int64_t bytes, const char* name,
+                                            Operation operation) {
+  const auto waited_s = std::make_shared<double>(0);
+  std::future<double> done =
+      thread_.submit([this, kind, bytes, name, operation = std::move(operation), waited_s, sequence = num_large_++] {
+        const Watchdog::Guard guard(communicator_.watchdog(), name);
+        WorkScope work(WorkKind::collective, name_of(kind), bytes);
+        work.set_sequence(sequence);
+        *waited_s = operation();
+        work.set_waited(*waited_s);
+      });
+  return std::make_unique<HostWork>(std::move(done), waited_s, stats_, kind, bytes);
 }
 
 std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
   check_all_reduce(flat, at::kCPU, options.comm_dtype, "start_all_reduce");
-  ReduceOperand todo = operand(flat);
-  todo.options = options;
-  // The tensor comes along to stay alive.
-  const auto waited_s = std::make_shared<double>(0);
-  const std::int64_t bytes = all_reduce_bytes(flat, options.comm_dtype);
-  std::future<double> done =
-      thread_.submit([this, todo = std::move(todo), flat, waited_s, bytes, sequence = num_large_++] {
-        const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
-        WorkScope work(WorkKind::collective, name_of(kind_of(todo.options)), bytes);
-        work.set_sequence(sequence);
-        *waited_s = large_.all_reduce(todo);
-        work.set_waited(*waited_s);
-      });
-  return std::make_unique<HostWork>(std::move(done), waited_s, stats_, kind_of(options), bytes);
+  // Here as below tensors come along to stay alive.
+  return start(kind_of(options), all_reduce_bytes(flat, options.comm_dtype), options.root ? "reduce" : "all-reduce",
+               [this, todo = operand(flat, options), flat] { return all_reduce_.all_reduce(todo); });
+}
+
+std::unique_ptr<Work> MpiCollectives::start_reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype) {
+  check_reduce_scatter(flat, at::kCPU, comm_dtype, size());
+  return start(CollectiveKind::reduce_scatter, all_reduce_bytes(flat, comm_dtype), "reduce-scatter",
+               [this, todo = operand(flat, {comm_dtype, {}}), flat] { return reduce_scatter_.reduce_scatter(todo); });
+}
+
+std::unique_ptr<Work> MpiCollectives::start_all_gather(const at::Tensor& part, const at::Tensor& whole) {
+  check_all_gather(part, whole, at::kCPU, size());
+  auto [memory, number] = memory_of(part);
+  GatherOperand todo{bytes_at(part), bytes_at(whole), part.nbytes(), std::move(memory), number};
+  return start(CollectiveKind::all_gather, bytes_of({whole}), "all-gather",
+               [this, todo = std::move(todo), part, whole] { return all_gather_.all_gather(todo); });
 }
 
 template <class Operation>

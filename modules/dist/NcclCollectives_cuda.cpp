@@ -149,6 +149,31 @@ class NcclCollectives final : public TensorCollectives {
                    });
   }
 
+  std::unique_ptr<Work> start_all_gather(const at::Tensor& part, const at::Tensor& whole) override {
+    check_all_gather(part, whole, device_, size());
+    return enqueue(
+        CollectiveKind::all_gather, "all-gather", {part, whole}, bytes_of({whole}), [&](cudaStream_t stream) {
+          nccl_.check(
+              ncclAllGather(part.const_data_ptr(), whole.data_ptr(), part.nbytes(), ncclChar, nccl_.handle(), stream),
+              "all-gather");
+        });
+  }
+
+  std::unique_ptr<Work> start_reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype) override {
+    check_reduce_scatter(flat, device_, comm_dtype, size());
+    const bool is_bf16 = flat.scalar_type() == at::kBFloat16;
+    return enqueue(CollectiveKind::reduce_scatter, "reduce-scatter", {flat}, all_reduce_bytes(flat, comm_dtype),
+                   [&](cudaStream_t stream) {
+                     if (is_bf16 || comm_dtype != CommDtype::same)
+                       return comm_dtype_all_reduce_.reduce_scatter(flat, is_bf16 ? CommDtype::bf16 : comm_dtype,
+                                                                    stream);
+                     const at::Tensor part = flat.view({size(), -1})[rank()];
+                     nccl_.check(ncclReduceScatter(flat.const_data_ptr(), part.data_ptr(), numel_of(part),
+                                                   nccl_type(flat), ncclSum, nccl_.handle(), stream),
+                                 "reduce-scatter");
+                   });
+  }
+
   std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override { return start_all_reduce(flat, {}); }
 
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override {

@@ -16,6 +16,8 @@ class NcclCommDtypeAllReduce {
 
   /// Collective. In place; puts everything on `stream`, which is the current one. \param options comm_dtype not same
   void all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream);
+  /// Collective. The first half of it: this rank's part of `flat`, which has an equal one for each rank, gets its sum.
+  void reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype, cudaStream_t stream);
 
  private:
   /// Rank r's row of `words` goes to rank r; row r of the result came from rank r.

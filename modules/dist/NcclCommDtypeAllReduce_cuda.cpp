@@ -50,6 +50,18 @@ void NcclCommDtypeAllReduce::all_reduce(const at::Tensor& flat, const ReduceOpti
   flat.copy_(used);
 }
 
+void NcclCommDtypeAllReduce::reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype, cudaStream_t stream) {
+  const at::NoGradGuard no_grad;
+  if (flat.numel() == 0) return;
+  const at::Tensor words = flat.view({num_ranks_, -1}).to(type_of(comm_dtype));
+  const at::Tensor parts = exchange_rows(words, stream), sum = at::empty_like(words[rank_]);
+  if (num_ranks_ > 1)
+    add_in_rank_order(parts, sum);
+  else
+    sum.copy_(words[rank_]);
+  flat.view({num_ranks_, -1})[rank_].copy_(sum);
+}
+
 at::Tensor NcclCommDtypeAllReduce::exchange_rows(const at::Tensor& words, cudaStream_t stream) {
   at::Tensor parts = at::empty_like(words);
   ncclGroupStart();

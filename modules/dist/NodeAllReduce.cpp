@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/Log.hpp"
 #include "comm/Native.hpp"
 #include "dist/RankOrderReduce.hpp"
 
@@ -25,7 +24,6 @@ namespace multicard {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kStageBytes = std::size_t{4} << 20;
 /// Slices end on cache lines, whatever the element type.
 constexpr std::size_t kSliceElements = 32;
 
@@ -57,81 +55,56 @@ OpSignature signature_of(const ReduceOperand& operand, std::size_t place) {
 
 }  // namespace
 
-NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
-    : node_(node),
-      channel_(open_channel(node, kStageBytes, WaitPolicy::sleep)),
-      across_(Communicator::null()),
-      segmented_all_reduce_(across_),
-      comm_dtype_all_reduce_(across_) {
-  const bool works = channel_ || node.size() == 1;
-  if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
-    log_warning("the ranks of a node could not get shared memory (is /dev/shm full?): all-reduces go through MPI");
-    channel_.reset();
-    // Each rank becomes a node of its own, on all nodes alike: everything takes the way between nodes then.
-    node_ = node.split(node.rank(), 0, Watched::together);
-  }
-  // As many slices as the smallest node has ranks: rank s of every node then has the same slice s. The ranks of larger
-  // nodes that are left over get a group of their own, which they never use.
-  num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
-  num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
-  node_ranks_ = node_.allgather(all.rank());
-  across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front(), Watched::together);
-  across_ranks_ = across_.allgather(all.rank());
-  segmented_all_reduce_ = SegmentedAllReduce(across_, received_);
-  comm_dtype_all_reduce_ = CommDtypeAllReduce(across_, received_);
-}
+NodeAllReduce::NodeAllReduce(const NodeGroup& group)
+    : group_(group), segmented_all_reduce_(group.across, received_), comm_dtype_all_reduce_(group.across, received_) {}
 
 ReceivedByRank NodeAllReduce::received() const {
   ReceivedByRank by_rank;
   for (const auto& [rank, totals] : received_->totals())
-    by_rank[across_ranks_[static_cast<std::size_t>(rank)]] = totals;
+    by_rank[group_.across_ranks[static_cast<std::size_t>(rank)]] = totals;
   return by_rank;
-}
-
-void NodeAllReduce::abort() {
-  if (channel_) channel_->abort();
 }
 
 double NodeAllReduce::all_reduce(const ReduceOperand& operand) {
   const std::size_t width = c10::elementSize(operand.type);
   // Between nodes the pieces must agree, and one node may share memory where another does not.
-  const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
+  const std::size_t most = operand.memory && group_.num_nodes == 1 ? operand.count : NodeGroup::kStageBytes / width;
   double waited_s = 0;
   for (std::size_t first = 0; first < operand.count; first += most) {
     const double waited_here_s = reduce_piece(operand, first, std::min(most, operand.count - first));
     if (first == 0) waited_s = waited_here_s;  // later ones are a part of the transfer
   }
-  return num_nodes_ == 1 ? waited_s : kUnknown;
+  return group_.num_nodes == 1 ? waited_s : kUnknown;
 }
 
 /// Returns the seconds until all ranks of the node had come.
 double NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count) {
   const std::size_t width = c10::elementSize(operand.type);
   std::byte* mine = operand.data + first * width;
-  if (!channel_) {
+  if (!group_.channel) {
     reduce_arrays({mine}, count, operand);
     return 0;
   }
   const bool staged = !operand.memory;
-  const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
+  const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(group_.node.rank()));
   std::vector<std::byte*> arrays;
-  arrays.reserve(static_cast<std::size_t>(node_.size()));
-  for (int r = 0; r < node_.size(); ++r)
-    arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
-  if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
+  arrays.reserve(static_cast<std::size_t>(group_.node.size()));
+  for (int r = 0; r < group_.node.size(); ++r)
+    arrays.push_back(staged ? group_.channel->buffer(r) : operand.memory->part(r) + offset);
+  if (staged) std::memcpy(group_.channel->buffer(group_.node.rank()), mine, count * width);
   // A place is the offset in a staged array, or number + 1 and offset in a shared memory (less than 2^48 bytes): ranks
   // that reduce tensors of different memories, or one staged and one not, have different signatures.
   const double waited_s =
-      channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+      group_.channel->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
   reduce_arrays(arrays, count, operand);
-  channel_->barrier();
-  if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
+  group_.channel->barrier();
+  if (staged) std::memcpy(mine, group_.channel->buffer(group_.node.rank()), count * width);
   return waited_s;
 }
 
 void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count,
                                   const ReduceOperand& operand) {
-  const auto slice = static_cast<std::size_t>(node_.rank()), slices = static_cast<std::size_t>(num_slices_);
+  const auto slice = static_cast<std::size_t>(group_.node.rank()), slices = static_cast<std::size_t>(group_.num_slices);
   if (slice >= slices) return;
   const auto bound = [&](std::size_t s) {
     return s == slices ? count : count * s / slices / kSliceElements * kSliceElements;
@@ -139,7 +112,7 @@ void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::si
   const std::size_t begin = bound(slice), end = bound(slice + 1);
   const std::vector<std::byte*> to = targets(arrays, operand.options.root);
   const CommDtype comm_dtype = operand.options.comm_dtype;
-  if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, comm_dtype);
+  if (group_.num_nodes == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, comm_dtype);
   // Between nodes the own array is the accumulator: no other rank reads or writes slice `slice` of it before step 3.
   std::byte* mine = arrays[slice];
   const std::array<std::byte*, 1> here{mine};
@@ -158,7 +131,7 @@ std::vector<std::byte*> NodeAllReduce::targets(const std::vector<std::byte*>& ar
   if (!root) return arrays;
   std::vector<std::byte*> only;
   for (std::size_t r = 0; r < arrays.size(); ++r)
-    if (node_ranks_[r] == *root) only.push_back(arrays[r]);
+    if (group_.node_ranks[r] == *root) only.push_back(arrays[r]);
   return only;
 }
 

@@ -10,7 +10,7 @@
 
 #include "comm/Communicator.hpp"
 #include "dist/CommDtypeAllReduce.hpp"
-#include "dist/NodeChannel.hpp"
+#include "dist/NodeGroup.hpp"
 #include "dist/SegmentedAllReduce.hpp"
 #include "dist/SharedMemory.hpp"
 
@@ -31,9 +31,8 @@ struct ReduceOperand {
 /// in 16 bits. All ranks get the same bits. Arrays outside shared memory pass through a buffer.
 class NodeAllReduce {
  public:
-  /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
-  /// shared memory.
-  NodeAllReduce(const Communicator& all, const Communicator& node);
+  /// \param group used as long as this
+  explicit NodeAllReduce(const NodeGroup& group);
 
   /// Collective over all. In place. \return the seconds that this rank has waited until all had entered; NaN with
   /// several nodes, where MPI waits for the others
@@ -42,26 +41,15 @@ class NodeAllReduce {
   /// What has come from other nodes so far, by rank in `all`. Any thread.
   ReceivedByRank received() const;
 
-  /// The ranks that share memory.
-  const Communicator& node() const { return node_; }
-  /// Not collective: ends waiting here and on the other ranks of the node with an error.
-  void abort();
-
  private:
   double reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);
   void reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const ReduceOperand& operand);
   std::vector<std::byte*> targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const;
 
-  Communicator node_;
-  std::unique_ptr<NodeChannel> channel_;  ///< null for one rank
-  int num_nodes_ = 1;
-  int num_slices_ = 1;             ///< the ranks of the smallest node
-  std::vector<int> node_ranks_;    ///< rank in `all` of each rank of this node
-  std::vector<int> across_ranks_;  ///< rank in `all` of each of across_
+  const NodeGroup& group_;
   std::shared_ptr<ReceivedCounter> received_ = std::make_shared<ReceivedCounter>();
-  Communicator across_;  ///< the ranks of other nodes that have this rank's slice, in the order of nodes
-  SegmentedAllReduce segmented_all_reduce_;   ///< over across_
-  CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
+  SegmentedAllReduce segmented_all_reduce_;   ///< over group_.across
+  CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over group_.across
 };
 
 /// All-reduces small arrays with little latency, on the calling thread: every rank reads all ranks' values.

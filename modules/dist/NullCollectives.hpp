@@ -18,6 +18,8 @@ class NullCollectives : public TensorCollectives {
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
   std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override;
   std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_all_gather(const at::Tensor& part, const at::Tensor& whole) override;
+  std::unique_ptr<Work> start_reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "base/Clock.hpp"
-#include "comm/Native.hpp"
+#include "dist/OpenMessages.hpp"
 
 namespace multicard {
 
@@ -18,10 +17,6 @@ namespace multicard {
 // keeps the order of messages with one tag.
 
 namespace {
-
-/// Below Open MPI's eager limit over TCP, 64 kB with its header: larger messages are written by the receiver's request
-/// (btl_tcp's put), during which nothing is sent the other way, and a link is used by 0.59 instead of 0.97.
-constexpr std::size_t kSegmentBytes = std::size_t{60} << 10;
 
 /// Elements [begin, end) of an array.
 struct Range {
@@ -48,18 +43,14 @@ class Exchange {
         me_(static_cast<std::size_t>(communicator.rank())),
         mine_(part_of(count, me_, num_ranks_)),
         arrivals_(num_ranks_),
-        received_(received) {
+        received_(received),
+        open_(communicator) {
     received_.resize(mine_.size() * width_ * num_ranks_);
   }
 
   void run() {
     begin();
-    TimePoint last = SteadyClock::now();
-    while (num_open_ > 0)
-      if (progress())
-        last = SteadyClock::now();
-      else
-        rest(last);
+    open_.wait([this](std::size_t number) { handle(messages_[number]); });
   }
 
   /// What has come of values, which no rank waits for others to send.
@@ -110,20 +101,6 @@ class Exchange {
     }
   }
 
-  /// Whether any message has arrived or gone.
-  bool progress() {
-    done_.resize(requests_.size());
-    int num_done = 0;
-    call_mpi(MpiFunction::testsome, 0, [&] {
-      return MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &num_done, done_.data(),
-                          MPI_STATUSES_IGNORE);
-    });
-    for (int i = 0; i < num_done; ++i)
-      handle(messages_[static_cast<std::size_t>(done_[static_cast<std::size_t>(i)])]);
-    num_open_ -= static_cast<std::size_t>(std::max(num_done, 0));
-    return num_done > 0;
-  }
-
   void note_arrival(const Message& message) {
     Arrival& arrival = arrivals_[message.rank];
     arrival.last = SteadyClock::now();
@@ -159,32 +136,13 @@ class Exchange {
   }
 
   void send(const Message& message, const std::byte* from, std::size_t count) {
-    const std::size_t bytes = count * width_;
-    call_mpi(MpiFunction::isend, bytes, [&] {
-      return MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(message.rank), tag_of(message),
-                       native(communicator_), open(message));
-    });
+    messages_.push_back(message);
+    open_.send(static_cast<int>(message.rank), tag_of(message), from, count * width_);
   }
 
   void receive(const Message& message, std::byte* to, std::size_t count) {
-    const std::size_t bytes = count * width_;
-    call_mpi(MpiFunction::irecv, bytes, [&] {
-      return MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(message.rank), tag_of(message),
-                       native(communicator_), open(message));
-    });
-  }
-
-  MPI_Request* open(const Message& message) {
     messages_.push_back(message);
-    ++num_open_;
-    return &requests_.emplace_back(MPI_REQUEST_NULL);
-  }
-
-  /// Between two looks. A thread that waits by looking all the time would take a core from those that compute; one that
-  /// sleeps for less than socket buffers last costs no bandwidth.
-  static void rest(TimePoint last) {
-    constexpr double kSpin = 50e-6;
-    if (seconds_since(last) > kSpin) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    open_.receive(static_cast<int>(message.rank), tag_of(message), to, count * width_);
   }
 
   std::byte* data_;
@@ -196,10 +154,8 @@ class Exchange {
   std::vector<Arrival> arrivals_;  ///< of the values of each rank
   std::vector<std::byte>& received_;
   std::vector<std::size_t> missing_;  ///< of each own segment: ranks whose values are still to come
-  std::vector<MPI_Request> requests_;
-  std::vector<Message> messages_;  ///< of each request
-  std::vector<int> done_;
-  std::size_t num_open_ = 0;
+  OpenMessages open_;
+  std::vector<Message> messages_;  ///< by number
 };
 
 }  // namespace

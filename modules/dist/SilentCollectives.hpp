@@ -7,8 +7,9 @@
 
 namespace multicard {
 
-/// Others' collectives of which all-reduces that are started are done at once and leave every rank its own values. What
-/// holds ranks together stays: small sums (the loss, requests to stop), broadcasts, scattered rows.
+/// Others' collectives of which all-reduces that are started, and reduce-scatters, are done at once and leave every
+/// rank its own values. What holds ranks together stays: small sums (the loss, requests to stop), broadcasts, scattered
+/// rows and gathered weights.
 class SilentCollectives : public TensorCollectives {
  public:
   explicit SilentCollectives(std::unique_ptr<TensorCollectives> others) : others_(std::move(others)) {}
@@ -26,6 +27,10 @@ class SilentCollectives : public TensorCollectives {
   std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override {
     return others_->start_small_all_reduce(flat);
   }
+  std::unique_ptr<Work> start_all_gather(const at::Tensor& part, const at::Tensor& whole) override {
+    return others_->start_all_gather(part, whole);
+  }
+  std::unique_ptr<Work> start_reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override { others_->broadcast(tensors, root); }
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override {

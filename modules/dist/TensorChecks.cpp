@@ -43,6 +43,22 @@ void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vec
   demand(all.size(0) == std::accumulate(rows.begin(), rows.end(), std::int64_t{0}), kName, "one block for each rank");
 }
 
+void check_all_gather(const at::Tensor& part, const at::Tensor& whole, at::Device device, int num_ranks) {
+  constexpr const char* kName = "start_all_gather";
+  for (const at::Tensor& tensor : {part, whole}) {
+    demand(tensor.defined() && tensor.is_contiguous(), kName, "contiguous tensors");
+    demand_device(tensor, device, kName);
+  }
+  demand(part.scalar_type() == whole.scalar_type() && whole.numel() == num_ranks * part.numel(), kName,
+         "room for the parts of all ranks");
+}
+
+void check_reduce_scatter(const at::Tensor& flat, at::Device device, CommDtype comm_dtype, int num_ranks) {
+  constexpr const char* kName = "start_reduce_scatter";
+  check_all_reduce(flat, device, comm_dtype, kName);
+  demand(flat.numel() % num_ranks == 0, kName, "equal parts for all ranks");
+}
+
 std::int64_t row_bytes(const at::Tensor& tensor) {
   std::int64_t elements = 1;
   for (const std::int64_t size : tensor.sizes().slice(1))

@@ -20,6 +20,12 @@ void check_dense(const at::Tensor& tensor, at::Device device, const char* operat
 void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int rank,
                    int root);
 
+/// For all-gathers and reduce-scatters over `num_ranks`.
+/// @{
+void check_all_gather(const at::Tensor& part, const at::Tensor& whole, at::Device device, int num_ranks);
+void check_reduce_scatter(const at::Tensor& flat, at::Device device, CommDtype comm_dtype, int num_ranks);
+/// @}
+
 /// Bytes of one row of `tensor`.
 std::int64_t row_bytes(const at::Tensor& tensor);
 

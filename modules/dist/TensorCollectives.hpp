@@ -82,6 +82,13 @@ class TensorCollectives {
   virtual std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) = 0;
   /// Collective. The same, and waits.
   void all_reduce(const at::Tensor& flat) { start_small_all_reduce(flat)->wait(); }
+  /// Collective. Starts gathering all ranks' parts into `whole`, where they follow each other by rank; `part` may be
+  /// its place there. Contiguous, any type, equal numbers of elements on all ranks.
+  virtual std::unique_ptr<Work> start_all_gather(const at::Tensor& part, const at::Tensor& whole) = 0;
+  /// Collective. Starts the in-place reduce-scatter (sum): of the size() equal parts of `flat` this rank's gets the sum
+  /// over all ranks, the others' are unspecified afterwards. On the host its bits are those of start_all_reduce(), and
+  /// with a CommDtype on the GPU, too; without one NCCL adds in an order of its own.
+  virtual std::unique_ptr<Work> start_reduce_scatter(const at::Tensor& flat, CommDtype comm_dtype) = 0;
   /// Collective. Everybody receives root's values of all tensors, as one operation; any types. Each tensor fills its
   /// memory without gaps, in any order of dimensions (channels_last, say), equal on all ranks.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
@@ -90,8 +97,8 @@ class TensorCollectives {
   virtual void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                             int root) = 0;
 
-  /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter. Exposed time is the time spent waiting: on
-  /// the host, or of the device's current stream.
+  /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter, all_gather, reduce_scatter. Exposed time is
+  /// the time spent waiting: on the host, or of the device's current stream.
   virtual std::map<std::string, CommunicationTotals> totals() = 0;
   /// What all-reduces have received from other nodes so far, where that is known (mpi).
   virtual ReceivedByRank received() const { return {}; }

@@ -254,6 +254,18 @@ FAKE_API ncclResult_t ncclAllGather(const void* from, void* to, size_t number, n
   });
 }
 
+FAKE_API ncclResult_t ncclReduceScatter(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
+                                        ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t part = number * fake::width_of(type);
+  return collective(__func__, part, comm, stream, [=](Rendezvous& rendezvous) {
+    for (int owner = 0; owner < rendezvous.size(); ++owner)
+      show(rendezvous, static_cast<const char*>(from) + static_cast<std::size_t>(owner) * part, part,
+           [&](std::size_t at, std::size_t bytes) {
+             if (rendezvous.rank() == owner) add_slots(rendezvous, static_cast<char*>(to) + at, bytes, type, op);
+           });
+  });
+}
+
 FAKE_API ncclResult_t ncclSend(const void* from, size_t number, ncclDataType_t type, int peer, ncclComm_t comm,
                                cudaStream_t stream) {
   char* const at = static_cast<char*>(const_cast<void*>(from));

@@ -31,7 +31,8 @@ Communicator nodes_of(int size) {
 }
 
 TEST(NodeAllReduce, GivesEveryRankTheSumInRankOrder) {
-  NodeAllReduce sums(world(), world());
+  const NodeGroup group(world(), world());
+  NodeAllReduce sums(group);
   // Fewer values than ranks, uneven slices, several pieces of the buffer.
   for (const std::int64_t numel : {1, 2, 3, 1000, 1 << 20, (5 << 20) + 7}) {
     SCOPED_TRACE(numel);
@@ -45,7 +46,8 @@ TEST(NodeAllReduce, GivesEveryRankTheSumInRankOrder) {
 }
 
 TEST(NodeAllReduce, ReducesInSharedMemoryWhereItLies) {
-  NodeAllReduce sums(world(), world());
+  const NodeGroup group(world(), world());
+  NodeAllReduce sums(group);
   constexpr std::size_t kCount = 100'003;
   const std::shared_ptr<SharedMemory> memory = SharedMemory::create(world(), kCount * sizeof(float));
   if (memory == nullptr) GTEST_SKIP() << "no shared memory";
@@ -60,7 +62,8 @@ TEST(NodeAllReduce, ReducesInSharedMemoryWhereItLies) {
 }
 
 TEST(NodeAllReduce, OnlyTheRootNeedsTheSumOfAReduce) {
-  NodeAllReduce sums(world(), world());
+  const NodeGroup group(world(), world());
+  NodeAllReduce sums(group);
   const int root = world().size() - 1;
   const at::Tensor flat = values<float>(50'001, world().rank());
   ReduceOperand operand = operand_of(flat);
@@ -76,8 +79,9 @@ TEST(NodeAllReduce, RanksOfUnevenNodesGetEqualBits) {
   for (const int size : {1, 2, 3}) {  // 4 ranks: nodes of 1+1+1+1, 2+2, 3+1
     SCOPED_TRACE(size);
     const Communicator node = nodes_of(size);
-    NodeAllReduce sums(world(), node);
-    EXPECT_EQ(sums.node().size(), node.size());
+    const NodeGroup group(world(), node);
+    NodeAllReduce sums(group);
+    EXPECT_EQ(group.node.size(), node.size());
     const at::Tensor flat = values<double>(70'001, world().rank());
     sums.all_reduce(operand_of(flat));
 
@@ -94,11 +98,12 @@ TEST(NodeAllReduce, RanksOfUnevenNodesGetEqualBits) {
 
 TEST(NodeAllReduce, AbortEndsTheWaitingOfTheOthers) {
   if (world().size() == 1) return;
-  NodeAllReduce sums(world(), world());
+  const NodeGroup group(world(), world());
+  NodeAllReduce sums(group);
   const at::Tensor flat = values<float>(1 << 20, world().rank());
   if (world().rank() == 1) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    sums.abort();
+    group.channel->abort();
     EXPECT_THROW(sums.all_reduce(operand_of(flat)), Error);
   } else {
     EXPECT_THROW(sums.all_reduce(operand_of(flat)), Error);
