@@ -56,10 +56,14 @@ std::string GenerationEvaluation::text() const {
 
 QuestionScore GenerationEvaluation::score_questions() const {
   const Evaluating evaluating(network_);
-  const auto said = [&](const EncodedPrompts& prompts, std::int64_t max_new) {
-    return greedy_answers(network_, prompter_, prompts, max_new);
-  };
-  return questions_->score(said, communicator_);
+  return questions_->score([&](const EncodedPrompts& prompts, std::int64_t max_new) { return said(prompts, max_new); },
+                           communicator_);
+}
+
+std::vector<std::string> GenerationEvaluation::said(const EncodedPrompts& prompts, std::int64_t max_new) const {
+  std::vector<std::string> answers;
+  network_.with_unequal_passes([&] { answers = greedy_answers(network_, prompter_, prompts, max_new); });
+  return answers;
 }
 
 EncodedPrompts GenerationEvaluation::own_prompts() const {
@@ -100,8 +104,7 @@ std::vector<std::string> GenerationEvaluation::answer_prompts() const {
   // Ranks generate for different times, minutes apart: they meet where waiting has no time-out. The broadcasts then run
   // through the prompts in one order on all ranks.
   std::vector<std::string> answers;
-  agreed_after_long_work(communicator_,
-                         [&] { answers = greedy_answers(network_, prompter_, own_prompts(), max_new_); });
+  agreed_after_long_work(communicator_, [&] { answers = said(own_prompts(), max_new_); });
   std::vector<std::string> all;
   auto next = answers.begin();
   for (std::size_t i = 0; i < encoded_.size(); ++i)

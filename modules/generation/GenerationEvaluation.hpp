@@ -37,6 +37,8 @@ class GenerationEvaluation {
  private:
   /// Those that this rank answers.
   EncodedPrompts own_prompts() const;
+  /// Collective where the network's weights are split over ranks: the answers to this rank's prompts.
+  std::vector<std::string> said(const EncodedPrompts& prompts, std::int64_t max_new) const;
   std::int64_t measured_answer_bytes() const;
 
   Llama& network_;

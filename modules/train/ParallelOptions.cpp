@@ -2,19 +2,11 @@
 
 namespace multicard {
 
-namespace {
-
-enum class Sharding { none };
-constexpr Word<Sharding> kShardingWords[] = {{"none", Sharding::none}};
-
-}  // namespace
-
 ParallelOptions read_parallel_options(Section& section, HasBatchNorm batch_norm) {
   ParallelOptions parallel;
   parallel.strategy = section.choice("strategy", parallel.strategy, kStrategyWords);
   static_cast<ExchangeOptions&>(parallel) = read_exchange_options(section);
-  // Read for its name alone: reserved values are refused by the table of keys, others here.
-  section.choice("shard", Sharding::none, kShardingWords);
+  parallel.shard = section.choice("shard", parallel.shard, kShardWords);
   if (batch_norm == HasBatchNorm::yes)
     parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
   parallel.share_gpu = section.get("share_gpu", parallel.share_gpu == ShareGpu::yes) ? ShareGpu::yes : ShareGpu::no;
@@ -31,7 +23,7 @@ DeckKeys parallel_keys() {
        speed,
        "sharding",
        "what is split over ranks instead of replicated",
-       {.reserved = "optimizer full", .available = "none"}},
+       {.reserved = "optimizer hybrid auto", .available = "none full"}},
       {"parallel.sync_batch_norm",
        image,
        speed,

@@ -13,8 +13,13 @@ enum class StrategyName { dp, ddp, ddp_ds };
 inline constexpr Word<StrategyName> kStrategyWords[] = {
     {"dp", StrategyName::dp}, {"ddp", StrategyName::ddp}, {"ddp-ds", StrategyName::ddp_ds}};
 
+/// parallel.shard: what is split over the ranks instead of being held by each (docs/sharding.md)
+enum class Shard { none, full };
+inline constexpr Word<Shard> kShardWords[] = {{"none", Shard::none}, {"full", Shard::full}};
+
 struct ParallelOptions : ExchangeOptions {
   StrategyName strategy = StrategyName::ddp_ds;
+  Shard shard = Shard::none;
   bool sync_batch_norm = false;  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
 };

@@ -10,6 +10,7 @@
 #include "comm/Communicator.hpp"
 #include "nn/language/Llama.hpp"
 #include "nn/language/Lora.hpp"
+#include "sharding/ShardedBlocks.hpp"
 #include "state/AdapterConfig.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"
@@ -56,7 +57,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   std::map<std::string, std::string> identity() const;
   /// Collective over `communicator`. As evaluate().
   TextTotals score(DataSource& test_set, const Communicator& communicator);
-  /// Reads one epoch of `source`, each rank its part, and calls `body` with as many rows as are computed at once.
+  /// Collective. Reads one epoch of `source`, each rank its part, and calls `body` with as many rows as are computed at
+  /// once.
   void for_each_part(DataSource& source, const Communicator& communicator,
                      const std::function<void(const Batch& part)>& body) const;
   /// The objective where it is one of preference pairs, else null.
@@ -71,7 +73,10 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// \throws UsageError for a model that is converted to int4
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> buffers() const override { return {}; }
-  bool runs_on_empty_batch() const override { return false; }
+  /// Collective. See Task::shard(). Once.
+  void shard(TensorCollectives& collectives);
+  /// Where weights are gathered, every pass is one of all ranks.
+  bool runs_on_empty_batch() const override { return shards_ != nullptr; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
   /// Tokens that were read, those of them that are targets, and those that were computed, with padding; and the metrics
@@ -114,6 +119,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
+  std::unique_ptr<ShardedBlocks> shards_;  ///< of network_; null where every rank has it whole
   std::optional<AdapterConfig> adapter_;
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one

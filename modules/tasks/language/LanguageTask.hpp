@@ -31,6 +31,7 @@ class LanguageTask final : public Task {
   /// With a cached reference its log-probabilities of all sets, or of the test set.
   /// @{
   void prepare(Weights weights) override;
+  void shard(TensorCollectives& collectives) override { model_->shard(collectives); }
   void prepare_test_set(Weights weights);
   /// @}
 

@@ -82,8 +82,29 @@ void check_powersgd(Section& root, const RunOptions& options) {
                 "model.trainable_dtype is bf16, and so are they", "Set it to 0, or model.trainable_dtype=fp32.");
 }
 
+/// What is trained stays whole on every rank; frozen weights are gathered by passes that all ranks make.
+void check_sharding(Section& root, const RunOptions& options) {
+  if (options.parallel.shard == Shard::none) return;
+  const auto refuse = [&](const std::string& why, const char* instead) {
+    root.section("parallel")
+        .reject("shard", "full splits the frozen weights of a language model over ranks", why, instead);
+  };
+  const char* const none = "Set parallel.shard=none.";
+  if (!options.is_language()) refuse("task is image, which trains all weights", none);
+  if (options.is_language() && !options.method.has_adapters())
+    refuse(fmt::format("method.name is {}, which trains all weights", word_of(options.method.name, kMethodWords)),
+           "Set method.name=lora or qlora, or parallel.shard=none.");
+  if (options.method.is_preference()) refuse("preference pairs need passes of the reference too", none);
+  if (options.parallel.strategy != StrategyName::ddp_ds)
+    refuse(fmt::format("parallel.strategy is {}", word_of(options.parallel.strategy, kStrategyWords)),
+           "Set parallel.strategy=ddp-ds.");
+  if (options.run.chooses_micro_batch)
+    refuse("run.micro_batch is auto, which measures on each rank by itself", "Set run.micro_batch to a number.");
+}
+
 /// Values that are right by themselves and wrong together.
 void check_together(Section& root, const RunOptions& options) {
+  check_sharding(root, options);
   check_trained_in_bf16(root, options);
   check_measured(root, options);
   check_powersgd(root, options);

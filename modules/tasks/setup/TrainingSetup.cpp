@@ -103,6 +103,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
                              options.precision == Precision::fp16 ? SkipsSteps::yes : SkipsSteps::no);
   });
   strategy->synchronise();
+  if (options.parallel.shard == Shard::full) with_agreed_memory([&] { task->shard(*collectives); });
   with_agreed_memory([&] {
     if (options.precision == Precision::fp16) scaler.emplace(own);
     if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);

@@ -13,7 +13,8 @@ namespace {
 
 /// What a reader of decks has against the example of a key; empty: nothing.
 std::string objection(const DescribedKey& key) {
-  const bool is_text = key.key.tasks == KeyTasks::llm;
+  const bool is_text =
+      key.key.tasks == KeyTasks::llm || key.key.path == "parallel.shard";  // which splits frozen weights
   Deck deck = Deck::parse(is_text ? "{task: llm, model: {path: m}, data: {train: t}}" : "{task: image}", "deck");
   std::vector<std::string> overrides = example_of(key);
   for (std::string& word : overrides)

@@ -1,0 +1,64 @@
+#include "sharding/BorrowedMemory.hpp"
+
+#include <algorithm>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+namespace multicard {
+
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + BorrowedMemory::kAlignment - 1) / BorrowedMemory::kAlignment * BorrowedMemory::kAlignment;
+}
+
+/// Writes past autograd, which would take it for a change of the tensors.
+void point(const c10::Storage& storage, void* memory, std::size_t bytes) {
+  c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();
+  impl->set_data_ptr_noswap(at::DataPtr(memory, impl->device()));
+  impl->set_nbytes(bytes);
+}
+
+}  // namespace
+
+BorrowedMemory::BorrowedMemory(const std::vector<at::Tensor>& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    const c10::Storage& storage = tensor.storage();
+    const auto is_same = [&](const Piece& piece) {
+      return piece.storage.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl();
+    };
+    if (std::ranges::any_of(pieces_, is_same)) continue;
+    pieces_.push_back({storage, bytes_, storage.nbytes()});
+    bytes_ += aligned(storage.nbytes());
+  }
+}
+
+std::int64_t BorrowedMemory::contents() const {
+  std::size_t bytes = 0;
+  for (const Piece& piece : pieces_)
+    bytes += piece.bytes;
+  return static_cast<std::int64_t>(bytes);
+}
+
+void BorrowedMemory::copy_to(const at::Tensor& row) const {
+  const at::NoGradGuard no_grad;
+  for (const Piece& piece : pieces_) {
+    const auto bytes = static_cast<std::int64_t>(piece.bytes);
+    row.narrow(0, static_cast<std::int64_t>(piece.first), bytes)
+        .copy_(at::from_blob(piece.storage.mutable_data(), {bytes}, row.options()));
+  }
+}
+
+void BorrowedMemory::lend(const at::Tensor& row) {
+  auto* const start = static_cast<std::byte*>(row.data_ptr());
+  for (const Piece& piece : pieces_)
+    point(piece.storage, start + piece.first, piece.bytes);
+}
+
+void BorrowedMemory::take() {
+  for (const Piece& piece : pieces_)
+    point(piece.storage, nullptr, 0);
+}
+
+}  // namespace multicard

@@ -1,0 +1,42 @@
+#pragma once
+/// \file Tensors that have memory only for as long as it is lent to them.
+
+#include <cstddef>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace multicard {
+
+/// The memory of some tensors, seen as one row of bytes: each storage begins at a multiple of kAlignment, whatever
+/// tensors share it. Tensors, views of them and what autograd has saved follow when the memory is lent and taken back;
+/// versions do not change. A tensor without memory must not be computed with: what reads it throws, or crashes.
+class BorrowedMemory {
+ public:
+  /// Of parts and of what lies in them, as kernels like it.
+  static constexpr std::size_t kAlignment = 1024;
+
+  /// They keep the memory that they have until it is taken.
+  explicit BorrowedMemory(const std::vector<at::Tensor>& tensors);
+
+  /// A multiple of kAlignment.
+  std::size_t bytes() const { return bytes_; }
+  /// Without what is between storages.
+  std::int64_t contents() const;
+  /// Copies what is in memory to `row`, uint8 [at least bytes()] on the same device.
+  void copy_to(const at::Tensor& row) const;
+  /// Lets the tensors be in `row`, which must stay, and hold what they are to hold.
+  void lend(const at::Tensor& row);
+  /// The tensors have no memory; that which was their own is freed.
+  void take();
+
+ private:
+  struct Piece {
+    c10::Storage storage;
+    std::size_t first, bytes;
+  };
+  std::vector<Piece> pieces_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace multicard
