@@ -25,7 +25,8 @@ struct NodeGroup {
   bool is_even() const { return num_slices * num_nodes == all.size(); }
   /// Rank in `all` of a rank of this node's partner on another. \pre is_even()
   int partner(int node_rank, int node_number) const {
-    return partners[static_cast<std::size_t>(node_rank * num_nodes + node_number)];
+    return partners[static_cast<std::size_t>(node_rank) * static_cast<std::size_t>(num_nodes) +
+                    static_cast<std::size_t>(node_number)];
   }
 
   Communicator all;

@@ -52,6 +52,7 @@ double NodeReduceScatter::add_arrays(const ReduceOperand& operand) {
   const auto offset = static_cast<std::size_t>(operand.data - operand.memory->part(group_.rank()));
   const double waited_s = group_.channel->barrier(signature_of(operand, (operand.memory_number + 1) << 48 | offset));
   std::vector<std::byte*> arrays;
+  arrays.reserve(static_cast<std::size_t>(group_.node.size()));
   for (int r = 0; r < group_.node.size(); ++r)
     arrays.push_back(operand.memory->part(r) + offset);
   const std::size_t part = operand.count / static_cast<std::size_t>(group_.all.size());
@@ -90,6 +91,7 @@ std::byte* NodeReduceScatter::buffer(int node_rank) {
 
 void NodeReduceScatter::add_on_node(const ReduceOperand& operand, int rank, std::size_t count, std::byte* sum) {
   std::vector<std::byte*> pieces;
+  pieces.reserve(static_cast<std::size_t>(group_.node.size()));
   for (int r = 0; r < group_.node.size(); ++r)
     pieces.push_back(buffer(r) + static_cast<std::size_t>(rank) * count * c10::elementSize(operand.type));
   const std::array<std::byte*, 1> target{sum};

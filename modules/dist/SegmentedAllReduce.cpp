@@ -38,7 +38,6 @@ class Exchange {
         count_(count),
         width_(width),
         add_(add),
-        communicator_(communicator),
         num_ranks_(static_cast<std::size_t>(communicator.size())),
         me_(static_cast<std::size_t>(communicator.rank())),
         mine_(part_of(count, me_, num_ranks_)),
@@ -148,7 +147,6 @@ class Exchange {
   std::byte* data_;
   std::size_t count_, width_;
   const SegmentedAllReduce::Add& add_;
-  const Communicator& communicator_;
   std::size_t num_ranks_, me_;
   Range mine_;
   std::vector<Arrival> arrivals_;  ///< of the values of each rank
