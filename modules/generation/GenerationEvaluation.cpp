@@ -83,7 +83,6 @@ std::int64_t GenerationEvaluation::answer_bytes() const {
 // among what lasts, not as work of an answer.
 std::int64_t GenerationEvaluation::measured_answer_bytes() const {
   const EncodedPrompts own = own_prompts(), asked = questions_ ? questions_->prompts() : EncodedPrompts();
-  if (own.empty() && asked.empty()) return 0;
   std::int64_t longest = 0;  // the angles of its positions stay
   for (const std::vector<TokenId>& prompt : own)
     longest = std::max(longest, std::ssize(prompt) + max_new_);
@@ -91,9 +90,14 @@ std::int64_t GenerationEvaluation::measured_answer_bytes() const {
     longest = std::max(longest, std::ssize(prompt) + questions_->max_new());
   const Evaluating evaluating(network_);
   network_.prepare_positions(longest);
-  const AnswerMemory memory(network_);
-  return std::max(greedy_answer_bytes(memory, own, max_new_),
-                  questions_ ? greedy_answer_bytes(memory, asked, questions_->max_new()) : 0);
+  std::int64_t bytes = 0;
+  network_.with_unequal_passes([&] {
+    if (own.empty() && asked.empty()) return;
+    const AnswerMemory memory(network_);
+    bytes = std::max(greedy_answer_bytes(memory, own, max_new_),
+                     questions_ ? greedy_answer_bytes(memory, asked, questions_->max_new()) : 0);
+  });
+  return bytes;
 }
 
 std::vector<std::string> GenerationEvaluation::answer_prompts() const {

@@ -41,6 +41,13 @@ std::int64_t BorrowedMemory::contents() const {
   return static_cast<std::int64_t>(bytes);
 }
 
+std::optional<std::size_t> BorrowedMemory::offset_of(const at::Tensor& tensor) const {
+  for (const Piece& piece : pieces_)
+    if (piece.storage.unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl())
+      return piece.first + static_cast<std::size_t>(tensor.storage_offset()) * tensor.element_size();
+  return std::nullopt;
+}
+
 void BorrowedMemory::copy_to(const at::Tensor& row) const {
   const at::NoGradGuard no_grad;
   for (const Piece& piece : pieces_) {
@@ -50,13 +57,13 @@ void BorrowedMemory::copy_to(const at::Tensor& row) const {
   }
 }
 
-void BorrowedMemory::lend(const at::Tensor& row) {
+void BorrowedMemory::lend(const at::Tensor& row) const {
   auto* const start = static_cast<std::byte*>(row.data_ptr());
   for (const Piece& piece : pieces_)
     point(piece.storage, start + piece.first, piece.bytes);
 }
 
-void BorrowedMemory::take() {
+void BorrowedMemory::take() const {
   for (const Piece& piece : pieces_)
     point(piece.storage, nullptr, 0);
 }

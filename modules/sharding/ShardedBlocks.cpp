@@ -1,6 +1,7 @@
 #include "sharding/ShardedBlocks.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -39,26 +40,50 @@ std::size_t rounded_up(std::size_t bytes, std::size_t to) {
 
 }  // namespace
 
-ShardedBlocks::ShardedBlocks(const std::vector<std::vector<at::Tensor>>& blocks, TensorCollectives& collectives,
-                             Leftovers leftovers)
-    : collectives_(collectives), leftovers_(leftovers) {
-  const auto num_ranks = static_cast<std::size_t>(collectives.size());
-  std::size_t most = 0;
-  for (const std::vector<at::Tensor>& tensors : blocks) {
-    BorrowedMemory memory(tensors);
-    const std::size_t part = rounded_up(memory.bytes(), num_ranks * BorrowedMemory::kAlignment) / num_ranks;
-    most = std::max(most, part * num_ranks);
-    blocks_.push_back({std::move(memory), collectives.allocate_flat(static_cast<std::int64_t>(part), at::kByte)});
+ShardSizes::ShardSizes(const std::vector<BorrowedMemory>& blocks, int num_ranks) {
+  const auto ranks = static_cast<std::size_t>(num_ranks);
+  for (const BorrowedMemory& block : blocks) {
+    const std::size_t whole = rounded_up(block.bytes(), ranks * BorrowedMemory::kAlignment);
+    parts.push_back(static_cast<std::int64_t>(whole / ranks));
+    buffer = std::max(buffer, static_cast<std::int64_t>(whole));
+    whole_bytes += block.contents();
+  }
+}
+
+std::int64_t ShardSizes::bytes() const {
+  return std::accumulate(parts.begin(), parts.end(), kNumBuffers * buffer);
+}
+
+ShardedBlocks::ShardedBlocks(std::vector<BorrowedMemory> blocks, TensorCollectives& collectives, Leftovers leftovers)
+    : collectives_(collectives), leftovers_(leftovers), sizes_(blocks, collectives.size()) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i].take();
+    blocks_.push_back({std::move(blocks[i]), collectives.allocate_flat(sizes_.parts[i], at::kByte)});
   }
   const auto options = at::TensorOptions().dtype(at::kByte).device(collectives.device());
   for (Slot& slot : slots_)
-    slot.buffer = at::empty({static_cast<std::int64_t>(most)}, options);
-  for (Block& block : blocks_) {
-    const std::int64_t bytes = block.part.numel();
-    block.memory.copy_to(slots_[0].buffer);
-    block.part.copy_(slots_[0].buffer.narrow(0, collectives.rank() * bytes, bytes));
-    block.memory.take();
-  }
+    slot.buffer = at::empty({sizes_.buffer}, options);
+}
+
+void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) {
+  const Block& filled = blocks_.at(static_cast<std::size_t>(block));
+  const at::Tensor& buffer = slots_[0].buffer;
+  filled.memory.lend(buffer);
+  body();
+  filled.part.copy_(buffer.narrow(0, collectives_.rank() * filled.part.numel(), filled.part.numel()));
+  filled.memory.take();
+}
+
+std::optional<ShardedBlocks::Range> ShardedBlocks::kept_of(std::int64_t block, const at::Tensor& tensor) const {
+  const Block& holder = blocks_.at(static_cast<std::size_t>(block));
+  const std::optional<std::size_t> offset = holder.memory.offset_of(tensor);
+  if (!offset) return std::nullopt;
+  const auto begin = static_cast<std::int64_t>(*offset), end = begin + static_cast<std::int64_t>(tensor.nbytes());
+  const std::int64_t part = holder.part.numel(), kept = collectives_.rank() * part;
+  const std::int64_t first = std::max(begin, kept), last = std::min(end, kept + part);
+  if (first >= last) return Range{};
+  // Parts and storages begin at multiples of the alignment, tensors in them at whole elements.
+  return Range{(first - begin) / tensor.element_size(), (last - first) / tensor.element_size()};
 }
 
 void ShardedBlocks::before_forward(std::int64_t block) {
@@ -130,22 +155,6 @@ void ShardedBlocks::use(std::int64_t block) {
   if (slot.gathering) slot.gathering->wait();
   slot.gathering.reset();
   blocks_[static_cast<std::size_t>(block)].memory.lend(slot.buffer);
-}
-
-std::int64_t ShardedBlocks::whole_bytes() const {
-  std::int64_t bytes = 0;
-  for (const Block& block : blocks_)
-    bytes += block.memory.contents();
-  return bytes;
-}
-
-std::int64_t ShardedBlocks::bytes() const {
-  std::int64_t bytes = 0;
-  for (const Block& block : blocks_)
-    bytes += block.part.numel();
-  for (const Slot& slot : slots_)
-    bytes += slot.buffer.numel();
-  return bytes;
 }
 
 }  // namespace multicard

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dist/TensorCollectives.hpp"
@@ -11,6 +13,19 @@
 #include "sharding/BorrowedMemory.hpp"
 
 namespace multicard {
+
+/// What a rank of those that share blocks holds of them.
+struct ShardSizes {
+  ShardSizes(const std::vector<BorrowedMemory>& blocks, int num_ranks);
+
+  /// Of its parts and of the buffers.
+  std::int64_t bytes() const;
+
+  static constexpr std::int64_t kNumBuffers = 2;
+  std::vector<std::int64_t> parts;  ///< bytes, by block
+  std::int64_t buffer = 0;          ///< bytes: the largest block
+  std::int64_t whole_bytes = 0;     ///< what it would hold otherwise
+};
 
 /// Rank r of R holds the r-th of R equal parts of each block's frozen memory. A block is gathered into one of two
 /// buffers before it computes, while the block before it does, and is without memory otherwise. All ranks make the same
@@ -20,10 +35,20 @@ class ShardedBlocks final : public BlockHooks {
   /// Whether a buffer is filled with NaN before it is filled again, so that no one reads what is left in it.
   enum class Leftovers { kept, poisoned };
 
-  /// Collective. Takes the memory of the tensors of each block, whose contents are equal on all ranks.
-  /// \param collectives used as long as this
-  ShardedBlocks(const std::vector<std::vector<at::Tensor>>& blocks, TensorCollectives& collectives,
+  /// Collective. Nothing is in the blocks: call fill() for each of them. \param blocks whose memory is taken, of equal
+  /// sizes on all ranks \param collectives used as long as this
+  ShardedBlocks(std::vector<BorrowedMemory> blocks, TensorCollectives& collectives,
                 Leftovers leftovers = Leftovers::kept);
+
+  /// Lends memory to a block while `body` fills it, and keeps this rank's part of it. Before the first pass.
+  void fill(std::int64_t block, const std::function<void()>& body);
+  /// Elements of a tensor, in the order of its memory.
+  struct Range {
+    std::int64_t first = 0, count = 0;
+  };
+  /// Those that are in this rank's part of a block; nothing for a tensor that is not in the memory of the block.
+  std::optional<Range> kept_of(std::int64_t block, const at::Tensor& tensor) const;
+  std::int64_t num_blocks() const { return static_cast<std::int64_t>(blocks_.size()); }
 
   void before_forward(std::int64_t block) override;
   void after_forward(std::int64_t block) override;
@@ -35,22 +60,18 @@ class ShardedBlocks final : public BlockHooks {
   void end_unequal_passes() override;
   /// @}
 
-  /// Collective. What passes of other ranks need of one that has nothing to compute.
-  /// @{
-  void idle_forward();
+  void idle_forward() override;
+  at::Tensor idle_loss() override;
+  /// Collective. The backward of idle_loss().
   void idle_backward();
-  /// @}
-  /// Collective. The loss of a pass that computes nothing: zero, float32, with idle_backward() for its backward.
-  at::Tensor idle_loss();
 
   /// Bytes that this rank holds: its parts and the buffers.
-  std::int64_t bytes() const;
-  /// What it would hold without sharding.
-  std::int64_t whole_bytes() const;
+  std::int64_t bytes() const { return sizes_.bytes(); }
+  std::int64_t spared_bytes() const override { return sizes_.whole_bytes - bytes(); }
   std::int64_t num_gathers() const { return num_gathers_; }
 
  private:
-  static constexpr std::size_t kNumSlots = 2;
+  static constexpr std::size_t kNumSlots = ShardSizes::kNumBuffers;
   static constexpr std::int64_t kNone = -1;
   struct Block {
     BorrowedMemory memory;
@@ -62,7 +83,6 @@ class ShardedBlocks final : public BlockHooks {
     std::unique_ptr<Work> gathering;  ///< null when it is done
   };
 
-  std::int64_t num_blocks() const { return static_cast<std::int64_t>(blocks_.size()); }
   Slot& slot_of(std::int64_t block) { return slots_[static_cast<std::size_t>(block) % kNumSlots]; }
   /// Starts to gather a block, unless it has none of that number or has been started. The block that was in its slot
   /// has no memory.
@@ -74,6 +94,7 @@ class ShardedBlocks final : public BlockHooks {
 
   TensorCollectives& collectives_;
   Leftovers leftovers_;
+  ShardSizes sizes_;
   std::vector<Block> blocks_;
   std::array<Slot, kNumSlots> slots_;
   std::int64_t num_gathers_ = 0;

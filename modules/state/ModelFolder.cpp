@@ -4,13 +4,11 @@
 #include <filesystem>
 #include <set>
 
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/HubCache.hpp"
-#include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
@@ -26,7 +24,6 @@ namespace {
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr std::uintmax_t kLargestIndex = 100'000'000;
-constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 
 std::string not_an_index(const std::string& path) {
   return fmt::format("{} is not the index of a model's weights", path);
@@ -77,26 +74,6 @@ std::map<std::string, std::string> read_index(const std::string& path) {
 /// What a program computes instead of loading it.
 bool is_computable(const std::string& name) {
   return name.ends_with("rotary_emb.inv_freq");
-}
-
-/// Copies 64 MB at a time and gives the source's pages back after each.
-void copy_in_pieces(StagedCopies& copies, const at::Tensor& target, const at::Tensor& source,
-                    std::span<const std::byte> mapped) {
-  if (!target.is_contiguous() || source.numel() == 0) {
-    copies.copy(target, source);
-    return SafetensorsFile::give_back(mapped);
-  }
-  const at::Tensor to = target.view(-1), from = source.view(-1);
-  // Pages that were read count as this process's memory until they are given back; with a rank for each GPU that would
-  // be the whole model several times over.
-  const auto piece = static_cast<std::int64_t>(kPieceBytes / source.element_size());
-  for (std::int64_t at = 0; at < from.numel(); at += piece) {
-    const std::int64_t length = std::min(piece, from.numel() - at);
-    copies.copy(to.narrow(0, at, length), from.narrow(0, at, length));
-    const auto element = source.element_size();
-    SafetensorsFile::give_back(
-        mapped.subspan(static_cast<std::size_t>(at) * element, static_cast<std::size_t>(length) * element));
-  }
 }
 
 }  // namespace
@@ -249,32 +226,6 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
 
 void ModelFolder::check(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const {
   match(targets, sinks, output);
-}
-
-void ModelFolder::load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const {
-  if (output == OutputLayer::tied) require_one_matrix();
-  std::vector<Copy> copies = match(targets, sinks, output);
-  // In the order of the files, for one pass over a disk that may be slow to seek. All was matched before: where
-  // anything is wrong, nothing is written.
-  std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
-    return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
-  });
-  const at::NoGradGuard no_grad;
-  StagedCopies staged;
-  for (const Copy& copy : copies) {
-    const std::string& name = copy.from->entry->name;
-    const at::Tensor source = files_[copy.from->file].second->view(name);
-    if (copy.sink) {
-      if (is_packed(name))
-        copy.sink->take(stored_weight(name));
-      else
-        copy.sink->fill(source);
-      SafetensorsFile::give_back(copy.from->entry->bytes);
-    } else {
-      copy_in_pieces(staged, *copy.to, source, copy.from->entry->bytes);
-    }
-  }
-  staged.finish();
 }
 
 std::string ModelFolder::sha256() const {

@@ -17,6 +17,13 @@ namespace multicard {
 /// Whether the output layer lm_head has weights of its own or uses those of the embeddings.
 enum class OutputLayer { own, tied };
 
+/// Some elements of a weight, in row-major order.
+struct WeightRange {
+  std::string name;
+  std::int64_t first = 0;  ///< element of the weight
+  at::Tensor values;       ///< [count], contiguous: to be filled
+};
+
 /// The weight files of one folder, mapped into memory: ranks of one node share the pages. May be used by several
 /// threads.
 class ModelFolder {
@@ -52,6 +59,8 @@ class ModelFolder {
 
   /// Whether a weight is stored in NF4 or in int4.
   bool is_packed(const std::string& name) const;
+  /// Whether it is stored in NF4 with quantised scales.
+  bool has_nested_scales(const std::string& name) const;
 
   /// Whether load_into() could fill the targets, which may be on the meta device: the files are compared with a model
   /// before it takes any memory. \throws DataError as load_into()
@@ -67,6 +76,15 @@ class ModelFolder {
   /// The same, where sinks take the tensors of their names, one by one; also those that bitsandbytes stored
   /// in NF4 and torchao in int4.
   void load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
+
+  /// Of a tied model. \throws DataError where the output layer is another matrix than the embeddings; reads both
+  void require_one_matrix() const;
+  /// \name Parts of what load_into() reads, in the order of the calls. \pre check() of all of it
+  /// \return bytes of the files that were asked for
+  /// @{
+  std::uint64_t load_range(const WeightRange& range, OutputLayer output) const;
+  std::uint64_t load_sink(const WeightSink& sink, OutputLayer output) const;
+  /// @}
 
   /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
   /// lines that `sha256sum *.safetensors` prints for the files. Reads everything: seconds for a model of some GB.
@@ -93,13 +111,13 @@ class ModelFolder {
   const Place& place(const std::string& name) const;
   /// What goes where. \throws DataError as load_into()
   std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
-  /// \throws DataError where the output layer of a tied model is another matrix than the embeddings
-  void require_one_matrix() const;
   bool is_stored_in_nf4(const std::string& name) const;
   bool is_stored_in_int4(const std::string& name) const;
   /// The names of what belongs to it, with its own.
   std::vector<std::string> parts_of_packed(const std::string& name) const;
   StoredNf4 stored_nf4(const std::string& name) const;
+  /// Gives the sink what is stored as `name`.
+  void fill(const WeightSink& sink, const std::string& name) const;
   StoredWeight stored_weight(const std::string& name) const;
 
   std::string folder_;

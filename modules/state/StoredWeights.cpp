@@ -30,6 +30,10 @@ bool ModelFolder::is_packed(const std::string& name) const {
   return is_stored_in_nf4(name) || is_stored_in_int4(name);
 }
 
+bool ModelFolder::has_nested_scales(const std::string& name) const {
+  return places_.contains(name + ".nested_absmax");
+}
+
 std::vector<std::string> ModelFolder::parts_of_packed(const std::string& name) const {
   // All of them count as used: a companion left over would be called a tensor that the model does not have.
   std::vector<std::string> parts{name};

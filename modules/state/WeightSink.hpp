@@ -31,6 +31,9 @@ struct StoredInt4 {
 
 using StoredWeight = std::variant<StoredNf4, StoredInt4>;
 
+/// Gives tensors the values that they have on one of the ranks.
+using ShareTensors = std::function<void(const std::vector<at::Tensor>& tensors)>;
+
 /// Takes the weight `name` in a form of its own, quantised for example.
 struct WeightSink {
   std::string name;
@@ -39,6 +42,8 @@ struct WeightSink {
   std::function<void(const at::Tensor& values)> fill;
   /// Is given a weight that is stored in 4 bits.
   std::function<void(const StoredWeight& stored)> take;
+  /// Collective. Gives this weight what it was given on one of the ranks, by one call of the function.
+  std::function<void(const ShareTensors& share)> share;
 };
 
 using WeightSinks = std::vector<WeightSink>;

@@ -58,7 +58,7 @@ Residual BlockPass::enter(std::int64_t block, const Residual& in) const {
 
 Residual BlockPass::leave(std::int64_t block, const Residual& out) const {
   if (!hooks_) return out;
-  const Residual passed = with_border(out, Side::end, block, hooks_);
+  Residual passed = with_border(out, Side::end, block, hooks_);
   hooks_->after_forward(block);
   return passed;
 }

@@ -22,6 +22,14 @@ class BlockHooks {
   virtual void begin_unequal_passes() = 0;
   virtual void end_unequal_passes() = 0;
   /// @}
+  /// Collective. What passes of other ranks need of one that has nothing to compute.
+  /// @{
+  virtual void idle_forward() = 0;
+  /// The loss of such a pass: zero, float32. Its backward does its part.
+  virtual at::Tensor idle_loss() = 0;
+  /// @}
+  /// Bytes of the network's weights that are not in this rank's memory.
+  virtual std::int64_t spared_bytes() const = 0;
 };
 
 /// Calls of hooks for one pass of a network through its blocks. Without hooks, what is given comes back.

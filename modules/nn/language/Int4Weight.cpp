@@ -122,6 +122,10 @@ void Int4Weight::take(std::size_t layer, const StoredWeight& stored) {
   to.scales.copy_(from.scales);
 }
 
+void Int4Weight::share(std::size_t layer, const ShareTensors& share) {
+  share({layers_.at(layer).packed, layers_.at(layer).scales});
+}
+
 std::int64_t Int4Weight::bytes() const {
   std::int64_t bytes = 0;
   for (const Int4Matrix& layer : layers_)

@@ -55,6 +55,7 @@ class Int4Weight final : public PackedWeight {
   at::Tensor matmul(const at::Tensor& x) const override;
   void fill(std::size_t layer, const at::Tensor& weight) override;
   void take(std::size_t layer, const StoredWeight& stored) override;
+  void share(std::size_t layer, const ShareTensors& share) override;
   std::int64_t bytes() const override;
   std::vector<at::Tensor> matrices() const override;
   const std::vector<Int4Matrix>& layers() const { return layers_; }

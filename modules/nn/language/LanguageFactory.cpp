@@ -37,7 +37,11 @@ void make_blocks_equal(LlamaConfig& config) {
 
 /// Weights that a folder stores in 4 bits are held so.
 WeightFormat format_for(const LlamaConfig& config, WeightFormat format) {
-  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
+  if (config.is_stored_in_nf4) {
+    format.kind = WeightFormat::Kind::nf4;
+    if (config.has_nested_scales)
+      format.nested = *config.has_nested_scales ? DoubleQuantisation::on : DoubleQuantisation::off;
+  }
   if (config.int4_group_size > 0) {
     format.kind = WeightFormat::Kind::int4;
     format.group_size = config.int4_group_size;
@@ -45,8 +49,8 @@ WeightFormat format_for(const LlamaConfig& config, WeightFormat format) {
   return format;
 }
 
-std::int64_t weight_bytes(const LlamaConfig& config, at::ScalarType dtype, WeightFormat format) {
-  return Llama(config, dtype, at::kMeta, format).weight_bytes();
+std::int64_t weight_bytes(const NetworkPlan& plan) {
+  return Llama(plan.config, plan.dtype, at::kMeta, plan.format).weight_bytes();
 }
 
 }  // namespace
@@ -62,50 +66,65 @@ LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
   for (const std::string& layer : layers)
     if (files ? !files->is_packed(layer + ".weight") : is_skipped(layer, config.skipped_modules))
       config.whole_layers.insert(layer);
+  if (files)
+    config.has_nested_scales = std::any_of(layers.begin(), layers.end(), [&](const std::string& layer) {
+      return files->has_nested_scales(layer + ".weight");
+    });
   return config;
 }
 
 // Without the files' values: only sizes matter to a measurement, and zeros are made in a moment.
 std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::int64_t num_layers, WeightFormat format) {
-  LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
+  NetworkPlan plan = plan_of_shape(folder, dtype, format);
+  LlamaConfig& config = plan.config;
   make_blocks_equal(config);
   config.num_layers = std::min(num_layers, config.num_layers);
   if (!config.windows.empty()) config.windows.resize(static_cast<std::size_t>(config.num_layers));
-  auto network = std::make_unique<Llama>(config, dtype, device, format_for(config, format));
+  auto network = std::make_unique<Llama>(config, dtype, device, plan.format);
   const at::NoGradGuard no_grad;
   for (const NamedTensor& weight : network->weights())
     at::Tensor(weight.tensor).zero_();
   return network;
 }
 
+NetworkPlan plan_of_shape(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
+  NetworkPlan plan{network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance), dtype};
+  plan.format = format_for(plan.config, format);
+  return plan;
+}
+
 // The measurement with one and two layers extrapolates equal blocks; this is what it cannot see.
 std::int64_t bytes_beyond_equal_blocks(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
-  LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
-  format = format_for(config, format);
-  const std::int64_t bytes = weight_bytes(config, dtype, format);
-  make_blocks_equal(config);
-  return bytes - weight_bytes(config, dtype, format);
+  NetworkPlan plan = plan_of_shape(folder, dtype, format);
+  const std::int64_t bytes = weight_bytes(plan);
+  make_blocks_equal(plan.config);
+  return bytes - weight_bytes(plan);
+}
+
+// All names, shapes and sizes are checked against a network without memory (meta) before any memory is taken: a wrong
+// folder is found in a moment.
+NetworkPlan plan_network(const std::string& folder, at::ScalarType dtype, std::optional<std::uint64_t> random_seed,
+                         WeightFormat format) {
+  NetworkPlan plan{network_config_of(folder, random_seed ? WeightsOf::chance : WeightsOf::files), dtype};
+  plan.format = format_for(plan.config, format);
+  plan.random_seed = random_seed;
+  if (random_seed) return plan;
+  plan.files = ModelFolder::open(folder);
+  Llama shapes(plan.config, dtype, at::kMeta, plan.format);
+  plan.files->check(shapes.weights(), shapes.sinks(), output_layer_of(plan.config));
+  return plan;
 }
 
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed, WeightFormat format) {
-  const LlamaConfig config = network_config_of(folder, random_seed ? WeightsOf::chance : WeightsOf::files);
-  format = format_for(config, format);
-  if (random_seed) {
-    auto network = std::make_unique<Llama>(config, dtype, device, format);
-    network->initialise(*random_seed);
-    return network;
-  }
-  const ModelFolder files = ModelFolder::open(folder);
-  const OutputLayer output = output_layer_of(config);
-  // All names, shapes and sizes are checked against a network without memory (meta) before any memory is taken: a wrong
-  // folder is found in a moment.
-  Llama shapes(config, dtype, at::kMeta, format);
-  files.check(shapes.weights(), shapes.sinks(), output);
-  auto network = std::make_unique<Llama>(config, dtype, device, format);
+  const NetworkPlan plan = plan_network(folder, dtype, random_seed, format);
+  auto network = std::make_unique<Llama>(plan.config, dtype, device, plan.format);
   const at::NoGradGuard no_grad;
-  files.load_into(network->weights(), network->sinks(), output);
+  if (plan.files)
+    plan.files->load_into(network->weights(), network->sinks(), output_layer_of(plan.config));
+  else
+    network->initialise(*random_seed);
   return network;
 }
 

@@ -10,16 +10,27 @@
 #include <c10/core/ScalarType.h>
 
 #include "kernels/WeightFormat.hpp"
+#include "nn/language/Llama.hpp"
+#include "state/ModelFolder.hpp"
 
 namespace multicard {
-
-class Llama;
-struct LlamaConfig;
 
 enum class WeightsOf { files, chance };
 /// What a model folder's config.json says, and of a folder in NF4 which linear layers are whole: as its files are, or
 /// without files as its quantization_config says. \throws DataError as LlamaConfig::read() and ModelFolder::open()
 LlamaConfig network_config_of(const std::string& folder, WeightsOf weights);
+
+/// A network that is to be made, and where its weights come from.
+struct NetworkPlan {
+  LlamaConfig config;
+  at::ScalarType dtype = at::kFloat;
+  WeightFormat format = {};
+  std::optional<ModelFolder> files = {};          ///< which hold all that it needs; or
+  std::optional<std::uint64_t> random_seed = {};  ///< of initial weights
+};
+/// Of load_network(), with its errors. Takes no memory.
+NetworkPlan plan_network(const std::string& folder, at::ScalarType dtype, std::optional<std::uint64_t> random_seed,
+                         WeightFormat format);
 
 /// The language network that a model folder's config.json describes, with its weights in `dtype`, or with randomly
 /// initialised ones where there is a `random_seed`: then config.json alone is read. Weights of another format are
@@ -31,6 +42,8 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
 /// in NF4.
 std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::int64_t num_layers, WeightFormat format);
+/// The network of a folder for its sizes alone: what there is of files, all checks of their tensors left out.
+NetworkPlan plan_of_shape(const std::string& folder, at::ScalarType dtype, WeightFormat format);
 /// How many bytes the weights of load_network() take beyond those of zero_network() with all layers.
 std::int64_t bytes_beyond_equal_blocks(const std::string& folder, at::ScalarType dtype, WeightFormat format);
 

@@ -192,8 +192,7 @@ void LinearGroup::add_leaves() {
   trained_ = tensors_of(weights_);
 }
 
-std::vector<at::Tensor> LinearGroup::frozen_matrices() const {
-  if (trains_weights()) return {};
+std::vector<at::Tensor> LinearGroup::matrices() const {
   return packed_ ? packed_->matrices() : std::vector<at::Tensor>{weight_};
 }
 
@@ -203,7 +202,8 @@ WeightSinks LinearGroup::sinks() {
     sinks.push_back({layers_[i].name + ".weight",
                      {layers_[i].out, in_},
                      [base = packed_, i](const at::Tensor& values) { base->fill(i, values); },
-                     [base = packed_, i](const StoredWeight& stored) { base->take(i, stored); }});
+                     [base = packed_, i](const StoredWeight& stored) { base->take(i, stored); },
+                     [base = packed_, i](const ShareTensors& share) { base->share(i, share); }});
   return sinks;
 }
 

@@ -43,8 +43,8 @@ class LinearGroup {
   WeightSinks sinks();
   /// Bytes of those.
   std::int64_t quantised_bytes() const;
-  /// The memory of the weights, where they are frozen; none where they are trained.
-  std::vector<at::Tensor> frozen_matrices() const;
+  /// The memory of the weights, or of what stands for them, but for small tensors.
+  std::vector<at::Tensor> matrices() const;
   /// base_model.model.NAME.lora_A.weight [rank, in] and lora_B.weight [out, rank] of each adapted layer: leaves.
   const NamedTensors& adapters() const { return adapters_; }
   const std::vector<Layer>& layers() const { return layers_; }

@@ -10,13 +10,22 @@ namespace multicard {
 
 namespace {
 
-void append(NamedTensors& to, const NamedTensors& more) {
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+std::vector<at::Tensor> matrices_of(LlamaBlock& block) {
+  std::vector<at::Tensor> all;
+  for (const LinearGroup* group : block.groups())
+    append(all, group->matrices());
+  return all;
 }
 
 }  // namespace
 
-Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format)
+Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format,
+                  const BlockMade& made)
     : config(shape),
       options(tensor_options),
       compute(c10::typeMetaToScalarType(tensor_options.dtype())),
@@ -27,14 +36,16 @@ Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_opti
   for (std::int64_t number = 0; number < config.num_layers; ++number) {
     blocks.emplace_back(config, number, options, format);
     append(weights, blocks.back().weights());
+    if (made) made(matrices_of(blocks.back()));
   }
   append(weights, ends.head_weights());
   parameters = weights;
   loss_chunk = automatic_chunk(ends.head.own());
 }
 
-Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format)
-    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format)) {}
+Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format,
+             const BlockMade& made)
+    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, made)) {}
 
 Llama::~Llama() = default;
 
@@ -52,17 +63,25 @@ const NamedTensors& Llama::weights() const {
 
 WeightSinks Llama::sinks() {
   WeightSinks all;
-  impl_->for_each_group([&](LinearGroup& group) {
-    for (WeightSink& sink : group.sinks())
-      all.push_back(std::move(sink));
-  });
+  impl_->for_each_group([&](LinearGroup& group) { append(all, group.sinks()); });
+  return all;
+}
+
+NamedTensors Llama::block_weights(std::int64_t block) const {
+  return impl_->blocks.at(static_cast<std::size_t>(block)).weights();
+}
+
+WeightSinks Llama::block_sinks(std::int64_t block) {
+  WeightSinks all;
+  for (LinearGroup* group : impl_->blocks.at(static_cast<std::size_t>(block)).groups())
+    append(all, group->sinks());
   return all;
 }
 
 std::int64_t Llama::weight_bytes() const {
   std::int64_t bytes = bytes_of(impl_->weights);
   impl_->for_each_group([&](const LinearGroup& group) { bytes += group.quantised_bytes(); });
-  return bytes;
+  return bytes - (impl_->hooks ? impl_->hooks->spared_bytes() : 0);
 }
 
 void Llama::initialise(std::uint64_t seed) {
@@ -153,20 +172,12 @@ void Llama::set_fake_quantisation(FakeQuantisation state) {
   impl_->for_each_group([&](LinearGroup& group) { group.set_fake_quantisation(state); });
 }
 
-std::vector<std::vector<at::Tensor>> Llama::frozen_matrices() {
-  std::vector<std::vector<at::Tensor>> matrices;
-  for (LlamaBlock& block : impl_->blocks) {
-    matrices.emplace_back();
-    for (const LinearGroup* group : block.groups()) {
-      const std::vector<at::Tensor> of_group = group->frozen_matrices();
-      matrices.back().insert(matrices.back().end(), of_group.begin(), of_group.end());
-    }
-  }
-  return matrices;
+void Llama::set_block_hooks(std::shared_ptr<BlockHooks> hooks) {
+  impl_->hooks = std::move(hooks);
 }
 
-void Llama::set_block_hooks(BlockHooks* hooks) {
-  impl_->hooks = hooks;
+BlockHooks* Llama::block_hooks() const {
+  return impl_->hooks.get();
 }
 
 void Llama::with_unequal_passes(const std::function<void()>& body) {

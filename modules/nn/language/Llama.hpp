@@ -55,9 +55,14 @@ enum class Adapters { on, off };
 /// Never use it under at::autocast: it casts by itself.
 class Llama {
  public:
+  /// What is done with the memory of the matrices of a block's linear layers: their weights, or what stands for them.
+  using BlockMade = std::function<void(const std::vector<at::Tensor>& matrices)>;
+
   /// Weights are not initialised: fill weights() and sinks(), or call initialise(). All of them are trained until
-  /// add_adapters(); quantised ones never are. \throws UsageError as check_group_size() (nn/language/Int4Weight.hpp)
-  Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {});
+  /// add_adapters(); quantised ones never are. \param made called for each block before the next one takes memory
+  /// \throws UsageError as check_group_size() (nn/language/Int4Weight.hpp)
+  Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {},
+        const BlockMade& made = {});
   ~Llama();
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
@@ -70,7 +75,12 @@ class Llama {
   const NamedTensors& weights() const;
   /// What takes the quantised weights. Used as long as the network.
   WeightSinks sinks();
-  /// Bytes of weights(), and of quantised ones.
+  /// Those of a block.
+  /// @{
+  NamedTensors block_weights(std::int64_t block) const;
+  WeightSinks block_sinks(std::int64_t block);
+  /// @}
+  /// Bytes that weights(), and quantised ones, take on this rank.
   std::int64_t weight_bytes() const;
   /// Random weights, a function of seed, name and element: N(0, initializer_range^2) for matrices, 1 for norms, 0 for
   /// biases. On a GPU they are made there.
@@ -106,11 +116,10 @@ class Llama {
   /// Of weights in WeightFormat::Kind::fake_int4, between a backward and the next forward pass; it starts on.
   void set_fake_quantisation(FakeQuantisation state);
 
-  /// Of each block, the memory of the matrices of its linear layers, with adapters: those of its weights, or of what
-  /// stands for them. A pass through the block needs them, and so does backward; nothing else does but merging.
-  std::vector<std::vector<at::Tensor>> frozen_matrices();
-  /// Called by all passes from now on. \param hooks null, or used until it is replaced
-  void set_block_hooks(BlockHooks* hooks);
+  /// Called by all passes from now on.
+  void set_block_hooks(std::shared_ptr<BlockHooks> hooks);
+  /// Null where there are none.
+  BlockHooks* block_hooks() const;
   /// Collective where there are hooks, which may want all ranks to make the same passes. Calls `body`, in which ranks
   /// may make different numbers of passes, without gradients and without other collectives.
   void with_unequal_passes(const std::function<void()>& body);

@@ -12,7 +12,7 @@
 namespace multicard {
 
 struct Llama::Impl {
-  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format);
+  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format, const BlockMade& made);
 
   at::Tensor embedded(const at::Tensor& tokens) const;
   /// The normed output of the last block for embedded tokens, [tokens, hidden].
@@ -44,7 +44,7 @@ struct Llama::Impl {
   double dropout = 0;
   std::int64_t loss_chunk = 0;
   std::uint64_t dropout_seed = 0;
-  BlockHooks* hooks = nullptr;
+  std::shared_ptr<BlockHooks> hooks;
 };
 
 }  // namespace multicard

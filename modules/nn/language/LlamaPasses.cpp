@@ -45,7 +45,7 @@ at::Tensor Llama::Impl::hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<Se
   pass.linear = {compute, uses_adapters(), mode == Mode::train ? dropout : 0.0, dropout_seed};
   const bool recomputes = checkpointing == Checkpointing::per_layer && at::GradMode::is_enabled();
   Residual stream{std::move(embedded_tokens), {}};
-  const BlockPass through(hooks);
+  const BlockPass through(hooks.get());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
     stream = through.enter(number, stream);

@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
 #include <nlohmann/json.hpp>
 
@@ -180,24 +181,35 @@ void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
     return;
   }
   Nf4Matrix& to = layers_.at(layer);
-  const Nf4Matrix from = quantise_nf4(weight.cpu(), to.is_nested() ? DoubleQuantisation::on : DoubleQuantisation::off);
+  copy(quantise_nf4(weight.cpu(), to.is_nested() ? DoubleQuantisation::on : DoubleQuantisation::off), to);
+}
+
+// Into the tensors that are there: what shares their memory follows.
+void Nf4Weight::copy(const Nf4Matrix& from, Nf4Matrix& to) {
   to.packed.copy_(from.packed);
   to.absmax.copy_(from.absmax);
   if (to.is_nested()) to.nested_absmax.copy_(from.nested_absmax);
   to.nested_offset = from.nested_offset;
 }
 
-// Copied: the stored tensors may be views of a mapped file, which goes after loading.
 void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
   const auto* nf4 = std::get_if<StoredNf4>(&stored);
   if (!nf4) throw DataError(std::get<StoredInt4>(stored).origin + " cannot be used", "it is not in NF4");
   if (whole_.at(layer).defined()) throw DataError(nf4->origin + " cannot be used", "it is expected to be whole");
   Nf4Matrix& to = layers_.at(layer);
-  const at::Device device = to.packed.device();
   const Nf4Matrix from = matrix_of(*nf4, to.rows, to.columns);
-  to = from;
-  for (at::Tensor* part : {&to.packed, &to.absmax, &to.nested_absmax})
-    if (part->defined()) *part = part->to(device, /*non_blocking=*/false, /*copy=*/true);
+  if (from.is_nested() != to.is_nested())
+    throw DataError(nf4->origin + " cannot be used", "of some weights the scales are quantised, of others not");
+  copy(from, to);
+}
+
+void Nf4Weight::share(std::size_t layer, const ShareTensors& share) {
+  if (whole_.at(layer).defined()) return share({whole_[layer]});
+  Nf4Matrix& matrix = layers_.at(layer);
+  if (!matrix.is_nested()) return share({matrix.packed, matrix.absmax});
+  const at::Tensor offset = at::full({1}, matrix.nested_offset, matrix.nested_absmax.options());
+  share({matrix.packed, matrix.absmax, matrix.nested_absmax, offset});
+  matrix.nested_offset = offset.item<float>();
 }
 
 std::int64_t Nf4Weight::bytes() const {

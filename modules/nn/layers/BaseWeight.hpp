@@ -56,6 +56,8 @@ class PackedWeight : public BaseWeight {
   virtual void fill(std::size_t layer, const at::Tensor& weight) = 0;
   /// Takes a layer as it is stored. \throws DataError for one of another kind, shape or code
   virtual void take(std::size_t layer, const StoredWeight& stored) = 0;
+  /// See WeightSink::share.
+  virtual void share(std::size_t layer, const ShareTensors& share) = 0;
   /// In memory.
   virtual std::int64_t bytes() const = 0;
   /// What that consists of, but for small tensors.
@@ -100,6 +102,7 @@ class Nf4Weight final : public PackedWeight {
             const at::TensorOptions& options);
   void fill(std::size_t layer, const at::Tensor& weight) override;
   void take(std::size_t layer, const StoredWeight& stored) override;
+  void share(std::size_t layer, const ShareTensors& share) override;
   std::int64_t bytes() const override;
   std::vector<at::Tensor> matrices() const override;
   /// Those kept whole have no elements here.
@@ -109,6 +112,7 @@ class Nf4Weight final : public PackedWeight {
   void dequantise(std::span<const LayerRows> rows) const override;
 
  private:
+  static void copy(const Nf4Matrix& from, Nf4Matrix& to);
   std::vector<Nf4Matrix> layers_;
   std::vector<at::Tensor> whole_;  ///< by layer [out, in]; undefined where it is in NF4
 };

@@ -97,9 +97,14 @@ TEST(BaseWeight, TakesWhatBitsandbytesStored) {
   const auto state_of = [&](const std::string& block) {
     return fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, {}{:.17g}}})", block, shape, matrix.nested_offset);
   };
-  Nf4Weight weight(64, {{6}}, DoubleQuantisation::off, at::kCPU);
+  Nf4Weight weight(64, {{6}}, DoubleQuantisation::on, at::kCPU);
+  const void* const memory = weight.matrices().front().const_data_ptr();
 
   weight.take(0, stored(matrix, state_of("64")));
+
+  EXPECT_EQ(weight.matrices().front().const_data_ptr(), memory);
+  Nf4Weight whole_scales(64, {{6}}, DoubleQuantisation::off, at::kCPU);
+  EXPECT_THROW(whole_scales.take(0, stored(matrix, state_of("64"))), DataError);
 
   EXPECT_TRUE(at::equal(dequantise_nf4(weight.layers()[0], at::kFloat), dequantise_nf4(matrix, at::kFloat)));
   for (const std::string& wrong : {state_of("128"), state_of("\"x\""), std::string("{}"), std::string("no JSON")})

@@ -1,10 +1,9 @@
 // Networks whose frozen blocks are gathered when they compute, against networks that hold them.
-#include "sharding/ShardedBlocks.hpp"
-
 #include <ATen/Context.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "sharding/ShardedNetwork.hpp"
 #include "support/test_world.hpp"
 #include "unit/nn/language_models.hpp"
 
@@ -32,20 +31,38 @@ constexpr Case kCases[] = {
     {"Nf4Checkpointed", at::kFloat, at::kFloat, true, Checkpointing::per_layer},
 };
 
-/// With five blocks, adapters that are not zero, and dropout.
-std::unique_ptr<Llama> network_of(const Case& test) {
-  LlamaConfig config = small_config();
-  config.num_layers = 5;
-  WeightFormat format;
-  if (test.is_nf4) format.kind = WeightFormat::Kind::nf4;
-  auto network = std::make_unique<Llama>(config, test.weights, at::kCPU, format);
-  network->initialise(5);
+/// Five blocks.
+NetworkPlan plan_of(const Case& test) {
+  NetworkPlan plan{small_config(), test.weights};
+  plan.config.num_layers = 5;
+  if (test.is_nf4) plan.format.kind = WeightFormat::Kind::nf4;
+  plan.random_seed = 5;
+  return plan;
+}
+
+/// Adapters that are not zero, and dropout.
+std::unique_ptr<Llama> adapted(std::unique_ptr<Llama> network, const Case& test) {
   network->add_adapters({.settings = {.rank = 4, .alpha = 8, .dropout = 0.1},
                          .dtype = test.weights == at::kDouble ? at::kDouble : at::kFloat});
   test::fill_adapters(*network);
   network->set_compute_dtype(test.compute);
   network->set_checkpointing(test.checkpointing);
   return network;
+}
+
+std::unique_ptr<Llama> whole_network(const Case& test) {
+  const NetworkPlan plan = plan_of(test);
+  auto network = std::make_unique<Llama>(plan.config, plan.dtype, at::kCPU, plan.format);
+  network->initialise(*plan.random_seed);
+  return adapted(std::move(network), test);
+}
+
+std::unique_ptr<Llama> sharded_network(const Case& test, TensorCollectives& collectives) {
+  return adapted(load_sharded_network(plan_of(test), collectives, ShardedBlocks::Leftovers::poisoned).network, test);
+}
+
+ShardedBlocks& blocks_of(const Llama& network) {
+  return dynamic_cast<ShardedBlocks&>(*network.block_hooks());
 }
 
 test::TextBatchParts batch() {
@@ -78,9 +95,7 @@ class ShardedBlocksOf : public testing::TestWithParam<Case> {
 };
 
 TEST_P(ShardedBlocksOf, GiveTheBitsOfANetworkThatHoldsThem) {
-  const auto whole = network_of(GetParam()), sharded = network_of(GetParam());
-  ShardedBlocks blocks(sharded->frozen_matrices(), *collectives_, ShardedBlocks::Leftovers::poisoned);
-  sharded->set_block_hooks(&blocks);
+  const auto whole = whole_network(GetParam()), sharded = sharded_network(GetParam(), *collectives_);
 
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     expect_same(step(*sharded, seed), step(*whole, seed));
@@ -99,9 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Of, ShardedBlocksOf, testing::ValuesIn(kCases), name_of
 
 TEST(ShardedBlocks, AreGatheredOnceForwardAndOnceBackwardUnlessTheyAreThere) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
-  const auto network = network_of(kCases[1]);
-  ShardedBlocks blocks(network->frozen_matrices(), *collectives);
-  network->set_block_hooks(&blocks);
+  const auto network = sharded_network(kCases[1], *collectives);
+  const ShardedBlocks& blocks = blocks_of(*network);
 
   step(*network, 1);
   EXPECT_EQ(blocks.num_gathers(), 2 * 5 - 2);
@@ -112,9 +126,8 @@ TEST(ShardedBlocks, AreGatheredOnceForwardAndOnceBackwardUnlessTheyAreThere) {
 
 TEST(ShardedBlocks, AreGatheredForOthersByRanksThatHaveNothingToCompute) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
-  const auto whole = network_of(kCases[0]), sharded = network_of(kCases[0]);
-  ShardedBlocks blocks(sharded->frozen_matrices(), *collectives, ShardedBlocks::Leftovers::poisoned);
-  sharded->set_block_hooks(&blocks);
+  const auto whole = whole_network(kCases[0]), sharded = sharded_network(kCases[0], *collectives);
+  ShardedBlocks& blocks = blocks_of(*sharded);
 
   for (int turn = 0; turn < 4; ++turn)
     if (turn % world().size() != world().rank() || world().size() == 1) {
@@ -127,21 +140,22 @@ TEST(ShardedBlocks, AreGatheredForOthersByRanksThatHaveNothingToCompute) {
 
 TEST(ShardedBlocks, HoldAPartOfEachBlockAndTwoBlocks) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
-  const auto network = network_of(kCases[0]);
+  const auto whole = whole_network(kCases[0]), sharded = sharded_network(kCases[0], *collectives);
   std::int64_t all = 0;
-  for (const std::vector<at::Tensor>& tensors : network->frozen_matrices())
-    for (const at::Tensor& tensor : tensors)
-      all += static_cast<std::int64_t>(tensor.nbytes());
+  for (std::int64_t block = 0; block < 5; ++block)
+    for (const NamedTensor& weight : sharded->block_weights(block))
+      if (weight.tensor.dim() > 1) {
+        all += static_cast<std::int64_t>(weight.tensor.nbytes());
+        EXPECT_EQ(weight.tensor.storage().nbytes(), 0) << weight.name;
+      }
 
-  const ShardedBlocks blocks(network->frozen_matrices(), *collectives);
+  const std::int64_t bytes = blocks_of(*sharded).bytes();
 
   // Storages begin at whole kilobytes, and blocks end at one for each rank.
   const std::int64_t padding = 5 * (4 + world().size()) * 1024;
-  EXPECT_LE(blocks.bytes(), (all + padding) / world().size() + 2 * (all + padding) / 5);
-  EXPECT_GE(blocks.bytes(), all / world().size() + 2 * all / 5);
-  for (const std::vector<at::Tensor>& tensors : network->frozen_matrices())
-    for (const at::Tensor& tensor : tensors)
-      EXPECT_EQ(tensor.storage().nbytes(), 0);
+  EXPECT_LE(bytes, (all + padding) / world().size() + 2 * (all + padding) / 5);
+  EXPECT_GE(bytes, all / world().size() + 2 * all / 5);
+  EXPECT_EQ(sharded->weight_bytes(), whole->weight_bytes() - all + bytes);
 }
 
 }  // namespace

@@ -1,0 +1,163 @@
+#include "sharding/ShardedNetwork.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+
+#include "nn/language/LanguageNetwork.hpp"
+#include "nn/layers/InitialWeights.hpp"
+
+namespace multicard {
+
+namespace {
+
+// Packed weights are made whole, since the scales of a matrix depend on all of it. The largest first, each goes to the
+// rank that has least so far: in the end ranks differ by less than one of the smallest.
+std::map<std::string, int> owners_of(const WeightSinks& sinks, int num_ranks) {
+  const auto size_of = [](const WeightSink& sink) {
+    return std::accumulate(sink.shape.begin(), sink.shape.end(), std::int64_t{1}, std::multiplies<>());
+  };
+  std::vector<const WeightSink*> by_size;
+  for (const WeightSink& sink : sinks)
+    by_size.push_back(&sink);
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](const WeightSink* a, const WeightSink* b) { return size_of(*a) > size_of(*b); });
+  std::vector<std::int64_t> elements(static_cast<std::size_t>(num_ranks), 0);
+  std::map<std::string, int> owners;
+  for (const WeightSink* sink : by_size) {
+    const auto least = std::min_element(elements.begin(), elements.end());
+    *least += size_of(*sink);
+    owners[sink->name] = static_cast<int>(least - elements.begin());
+  }
+  return owners;
+}
+
+/// Fills a network.
+class Loading {
+ public:
+  Loading(const NetworkPlan& plan, Llama& network, ShardedBlocks& blocks, TensorCollectives& collectives)
+      : plan_(plan),
+        network_(network),
+        blocks_(blocks),
+        collectives_(collectives),
+        owners_(owners_of(network.sinks(), collectives.size())) {}
+
+  std::uint64_t bytes_read() const { return bytes_read_; }
+
+  /// Collective. \return whether all ranks could
+  bool run() {
+    for (std::int64_t block = 0; block < blocks_.num_blocks(); ++block)
+      if (!fill(block)) return false;
+    return on_all_ranks([&] { fill_ends(); });
+  }
+
+ private:
+  /// Collective. Whether no rank has failed; one that has throws.
+  bool on_all_ranks(const std::function<void()>& body) {
+    std::exception_ptr error;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const at::Tensor failed =
+        at::full({1}, error ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(collectives_.device()));
+    collectives_.all_reduce(failed);
+    if (error) std::rethrow_exception(error);
+    return failed.item<float>() == 0;
+  }
+
+  /// Collective.
+  bool fill(std::int64_t block) {
+    bool is_filled = false;
+    const WeightSinks sinks = network_.block_sinks(block);
+    blocks_.fill(block, [&] {
+      is_filled = on_all_ranks([&] { read(block, sinks); });
+      if (!is_filled) return;
+      for (const WeightSink& sink : sinks)
+        sink.share(
+            [&](const std::vector<at::Tensor>& tensors) { collectives_.broadcast(tensors, owners_.at(sink.name)); });
+    });
+    return is_filled;
+  }
+
+  void read(std::int64_t block, const WeightSinks& sinks) {
+    WeightSinks own;
+    std::copy_if(sinks.begin(), sinks.end(), std::back_inserter(own),
+                 [&](const WeightSink& sink) { return owners_.at(sink.name) == collectives_.rank(); });
+    const NamedTensors weights = network_.block_weights(block);
+    for (const NamedTensor& weight : weights)
+      block_weights_.insert(weight.name);
+    if (!plan_.files) return fill_initial_weights(weights, own, plan_.config.initializer_range, *plan_.random_seed);
+    for (const NamedTensor& weight : weights) {
+      const std::optional<ShardedBlocks::Range> kept = blocks_.kept_of(block, weight.tensor);
+      read(weight, kept.value_or(ShardedBlocks::Range{0, weight.tensor.numel()}));
+    }
+    for (const WeightSink& sink : own)
+      bytes_read_ += plan_.files->load_sink(sink, output());
+  }
+
+  void read(const NamedTensor& weight, const ShardedBlocks::Range& range) {
+    if (range.count == 0) return;
+    const at::Tensor values = weight.tensor.view(-1).narrow(0, range.first, range.count);
+    bytes_read_ += plan_.files->load_range({weight.name, range.first, values}, output());
+  }
+
+  void fill_ends() {
+    NamedTensors ends = network_.weights();
+    std::erase_if(ends, [&](const NamedTensor& weight) { return block_weights_.contains(weight.name); });
+    if (!plan_.files) return fill_initial_weights(ends, {}, plan_.config.initializer_range, *plan_.random_seed);
+    if (output() == OutputLayer::tied && collectives_.rank() == 0) plan_.files->require_one_matrix();
+    for (const NamedTensor& weight : ends)
+      read(weight, {0, weight.tensor.numel()});
+  }
+
+  OutputLayer output() const { return output_layer_of(plan_.config); }
+
+  const NetworkPlan& plan_;
+  Llama& network_;
+  ShardedBlocks& blocks_;
+  TensorCollectives& collectives_;
+  std::map<std::string, int> owners_;  ///< of packed weights
+  std::set<std::string> block_weights_;
+  std::uint64_t bytes_read_ = 0;
+};
+
+}  // namespace
+
+ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& collectives,
+                                    ShardedBlocks::Leftovers leftovers) {
+  const at::NoGradGuard no_grad;
+  std::vector<BorrowedMemory> memories;
+  ShardedNetwork made;
+  made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
+                                         [&](const std::vector<at::Tensor>& matrices) {
+                                           memories.emplace_back(matrices);
+                                           memories.back().take();
+                                         });
+  const auto blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
+  Loading loading(plan, *made.network, *blocks, collectives);
+  loading.run();
+  made.bytes_read = loading.bytes_read();
+  made.network->set_block_hooks(blocks);
+  return made;
+}
+
+std::int64_t spared_bytes(const NetworkPlan& plan, int num_ranks) {
+  std::vector<BorrowedMemory> memories;
+  const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format,
+                     [&](const std::vector<at::Tensor>& matrices) { memories.emplace_back(matrices); });
+  const ShardSizes sizes(memories, num_ranks);
+  return sizes.whole_bytes - sizes.bytes();
+}
+
+}  // namespace multicard

@@ -1,0 +1,31 @@
+#pragma once
+/// \file Networks of which no rank ever holds or reads the whole.
+
+#include <cstdint>
+#include <memory>
+
+#include "dist/TensorCollectives.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "sharding/ShardedBlocks.hpp"
+
+namespace multicard {
+
+/// A network whose blocks are split over ranks (ShardedBlocks), and what it took to make it.
+struct ShardedNetwork {
+  std::unique_ptr<Llama> network;
+  std::uint64_t bytes_read = 0;  ///< that this rank has asked the files for
+};
+
+/// Collective. The network of load_network(), with the same weights. Each rank reads the ends, the small tensors and
+/// its part of the blocks; of weights that are packed each is read, and packed, by one rank. Memory is taken for one
+/// whole block at a time.
+///
+/// Where ranks fail, they throw, and the others return a network that is not filled: callers agree on errors next.
+/// \param collectives used as long as the network
+ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& collectives,
+                                    ShardedBlocks::Leftovers leftovers = ShardedBlocks::Leftovers::kept);
+
+/// BlockHooks::spared_bytes() of such a network on ranks that need not be there. Takes no memory.
+std::int64_t spared_bytes(const NetworkPlan& plan, int num_ranks);
+
+}  // namespace multicard
