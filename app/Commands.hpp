@@ -55,6 +55,7 @@ struct GenerateArguments {
   std::int64_t batch = 8;          ///< prompts of a file that are answered at once
   std::vector<std::string> stops;  ///< strings that end an answer
   bool greedy = false, ignore_eos = false, raw = false, json = false;
+  bool shard = false;  ///< the weights are split over the ranks
 };
 
 struct PlanArguments {

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <filesystem>
 #include <future>
 #include <iostream>
 #include <iterator>
@@ -8,89 +7,23 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
-#include "base/HubCache.hpp"
+#include "GenerateModel.hpp"
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
-#include "base/NearPath.hpp"
 #include "base/StandardOutput.hpp"
-#include "base/Thread.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
-#include "config/Deck.hpp"
 #include "device/Device.hpp"
+#include "device/DeviceError.hpp"
 #include "generation/Answers.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/JsonReader.hpp"
-#include "nn/language/LanguageFactory.hpp"
-#include "nn/language/LanguageNetwork.hpp"
 #include "prepare/records/RecordFiles.hpp"
-#include "state/CheckpointStore.hpp"
 #include "tasks/language/LanguageModel.hpp"
-#include "tasks/language/ProvenanceMetadata.hpp"
-#include "tasks/options/DeckWeights.hpp"
-#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-/// The model that answers.
-struct ModelSource {
-  std::string model;                              ///< folder with weights and tokenizer
-  std::optional<std::string> adapter = {};        ///< PEFT folder
-  ProvenanceMetadata provenance = {};             ///< of the adapter, else of the model
-  std::optional<std::uint64_t> random_seed = {};  ///< of weights that are in no file
-  WeightFormat format = {};                       ///< of the model
-};
-
-/// How a checkpoint computes, and its base model where it has an adapter.
-void take_base(ModelSource& source, const std::string& checkpoint) {
-  const Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
-  if (deck.get_text("task") != "llm")
-    throw UsageError(fmt::format("{} is not a checkpoint of a language model", checkpoint));
-  source.format = weight_format(deck);
-  if (!fs::exists(fs::path(checkpoint) / kAdapterConfigFile)) return;
-  source.adapter = checkpoint;
-  source.model = model_folder(deck.get_text("model.path"));
-  source.random_seed = random_weights_seed(deck);
-  if (!fs::exists(source.model))
-    throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
-                    fmt::format("it was {}", source.model),
-                    fmt::format("Name where it is now: multicard generate MODEL --adapter {}", checkpoint));
-}
-
-ModelSource find_model(const GenerateArguments& arguments) {
-  ModelSource source{model_folder(arguments.model)};
-  const std::string given = source.model;
-  if (fs::exists(fs::path(given) / kStateFile)) {
-    CheckpointStore::verify(given);
-    take_base(source, given);
-  } else if (!fs::exists(fs::path(given) / "config.json")) {
-    if (fs::exists(fs::path(given) / kAdapterConfigFile))
-      throw DataError(fmt::format("{} is an adapter", given), "it holds no model that it could change",
-                      fmt::format("multicard generate MODEL --adapter {}", given));
-    throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", given),
-                    fs::exists(given) ? "it holds neither config.json nor trainer.json" : "it does not exist",
-                    suggest_fetching(given, did_you_mean(given,
-                                                         "Name a model folder, or OUTPUT/checkpoints/step_... "
-                                                         "of a run.")));
-  }
-  if (!arguments.adapter.empty() && source.adapter)
-    throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
-                     "Name the base model, or leave --adapter out.");
-  if (!arguments.adapter.empty()) source.adapter = model_folder(arguments.adapter);
-  source.provenance = read_provenance(source.adapter.value_or(source.model));
-  return source;
-}
-
-/// The hash of the base model while other work continues, where it can be compared.
-std::future<std::string> hash_base(const ModelSource& source) {
-  if (!source.adapter || !source.provenance.base_sha256 || source.random_seed) return {};
-  return start_async("the check of the base model",
-                     [folder = source.model] { return ModelFolder::open(folder).sha256(); });
-}
 
 /// Prompts get the template of the training, which the folder may not have. Says which one it is.
 Prompter make_prompter(const GenerateArguments& arguments, const ModelSource& source) {
@@ -168,20 +101,6 @@ AnswerOptions answer_options(const GenerateArguments& arguments) {
   return options;
 }
 
-std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device) {
-  std::unique_ptr<Llama> network = load_network(source.model, dtype, device, source.random_seed, source.format);
-  if (source.adapter) {
-    const PeftAdapter adapter = PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter));
-    warn_of(adapter.config().remarks);
-    // In float32, as adapters are tuned, also next to weights of 16 bits.
-    attach_adapters(*network, adapter, dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
-  } else if (tuned_file_of(source.model) == kAverageFile) {
-    load_average(*network, source.model);
-  }
-  network->set_training(Mode::evaluate);
-  return network;
-}
-
 const char* word_of(Finish finish) {
   switch (finish) {
     case Finish::end_token:
@@ -200,35 +119,75 @@ void print_json(const std::vector<TokenId>& prompt, const Answer& answer) {
   print(json_text(line) + "\n");
 }
 
-/// On rank 0.
-void answer_prompts(const GenerateArguments& arguments, at::Device device) {
-  const ModelSource source = find_model(arguments);
-  const LlamaConfig config = LlamaConfig::read(source.model);
-  warn_of(config.remarks);
-  warn_of(config.generation_remarks);
-  // Hashing goes in the background of tokenizing and loading, and is waited for before the first word is printed.
-  std::future<std::string> base_hash = hash_base(source);
-  const Prompter prompter = make_prompter(arguments, source);
-  const at::ScalarType dtype =
-      arguments.dtype ? weights_type(*arguments.dtype) : config.weights_dtype.value_or(at::kFloat);
-  const EncodedPrompts prompts = encode(read_prompts(arguments), prompter, arguments, config);
-  const std::unique_ptr<Llama> network = load_model(source, dtype, device);
+/// A model and what it is asked.
+class Generation {
+ public:
+  /// \param is_root rank 0, which alone reads prompts and answers
+  Generation(const GenerateArguments& arguments, bool is_root)
+      : arguments_(arguments), source_(find_model(arguments, is_root)), config_(LlamaConfig::read(source_.model)) {
+    dtype_ = arguments.dtype ? weights_type(*arguments.dtype) : config_.weights_dtype.value_or(at::kFloat);
+    if (!is_root) return;
+    warn_of(config_.remarks);
+    warn_of(config_.generation_remarks);
+    // Hashing goes in the background of tokenizing and loading, and is waited for before the first word is printed.
+    base_hash_ = hash_base(source_);
+    prompter_.emplace(make_prompter(arguments, source_));
+    prompts_ = encode(read_prompts(arguments), *prompter_, arguments, config_);
+  }
 
-  const auto check = [&] {  // once, before anything is printed
-    if (base_hash.valid()) check_base(source.provenance, base_hash.get(), *source.adapter, source.model);
-  };
-  const bool is_json = arguments.json || !arguments.prompts.empty();
-  ShowText show;
-  if (!is_json)
-    show = [&](std::size_t, const std::string& text) {
-      check();
-      print(text);
+  /// \param sharding see load_weights()
+  void load(at::Device device, TensorCollectives* sharding) {
+    network_ = load_model(source_, dtype_, device, sharding);
+  }
+  Llama& network() { return *network_; }
+
+  /// On rank 0.
+  void answer() {
+    const auto check = [&] {  // once, before anything is printed
+      if (base_hash_.valid()) check_base(source_.provenance, base_hash_.get(), *source_.adapter, source_.model);
     };
-  const std::vector<Answer> found = answers(*network, prompter, prompts, answer_options(arguments), show);
-  check();
-  if (!is_json) return print("\n");
-  for (std::size_t i = 0; i < found.size(); ++i)
-    print_json(prompts[i], found[i]);
+    const bool is_json = arguments_.json || !arguments_.prompts.empty();
+    ShowText show;
+    if (!is_json)
+      show = [&](std::size_t, const std::string& text) {
+        check();
+        print(text);
+      };
+    const std::vector<Answer> found = answers(*network_, *prompter_, prompts_, answer_options(arguments_), show);
+    check();
+    if (!is_json) return print("\n");
+    for (std::size_t i = 0; i < found.size(); ++i)
+      print_json(prompts_[i], found[i]);
+  }
+
+ private:
+  const GenerateArguments& arguments_;
+  ModelSource source_;
+  LlamaConfig config_;
+  at::ScalarType dtype_ = at::kFloat;
+  std::future<std::string> base_hash_;
+  std::optional<Prompter> prompter_;
+  EncodedPrompts prompts_;
+  std::unique_ptr<Llama> network_;
+};
+
+void answer_on_root(const GenerateArguments& arguments, at::Device device) {
+  Generation generation(arguments, true);
+  generation.load(device, nullptr);
+  generation.answer();
+}
+
+/// Collective. \return what rank 0 failed with when it answered
+std::optional<Error> answer_sharded(const GenerateArguments& arguments, at::Device device, const Communicator& world) {
+  const auto collectives = make_collectives(Backend::automatic, world, device);
+  std::unique_ptr<Generation> generation;
+  agreed(world, [&] { generation = std::make_unique<Generation>(arguments, world.is_root()); });
+  agreed(world, [&] { with_known_errors([&] { generation->load(device, collectives.get()); }); });
+  std::optional<Error> failure;
+  generation->network().with_unequal_passes([&] {
+    if (world.is_root()) failure = error_of([&] { generation->answer(); });
+  });
+  return failure;
 }
 
 }  // namespace
@@ -239,7 +198,10 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(topology);
   std::optional<Error> failure;
-  if (world.is_root()) failure = error_of([&] { answer_prompts(arguments, device.device); });
+  if (arguments.shard)
+    failure = answer_sharded(arguments, device.device, world);
+  else if (world.is_root())
+    failure = error_of([&] { answer_on_root(arguments, device.device); });
   world.idle_barrier();  // without a time-out: an answer may be long
   agree_on(world, failure);
   return ExitCode::complete;

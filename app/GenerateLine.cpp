@@ -84,6 +84,9 @@ void add_generate(CLI::App& app, Command& command) {
                            "Date that the chat template writes, YYYY-MM-DD; default: that of the training, else "
                            "2024-07-26");
   generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is")->excludes(date);
+  generate->add_flag("--shard", arguments->shard,
+                     "Split the model's weights over the ranks of mpirun, for a model larger than a device; rank 0 "
+                     "answers");
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {
     if (!arguments->prompt && arguments->prompts.empty()) throw CLI::RequiredError("prompt or --prompts");

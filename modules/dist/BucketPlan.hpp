@@ -11,6 +11,9 @@ namespace multicard {
 
 /// Gradients in reverse parameter order, one buffer for each element type, cut into buckets of whole gradients.
 struct BucketPlan {
+  /// Elements that optimizers treat alike wherever a parameter is cut: vectors of kernels, and blocks of 8-bit moments.
+  static constexpr std::int64_t kPartAlignment = 256;
+
   struct Bucket {
     at::ScalarType type;
     std::int64_t offset = 0;  ///< elements from the start of its type's buffer
@@ -30,7 +33,9 @@ struct BucketPlan {
   struct Limits {
     std::int64_t first, other;
   };
-  static BucketPlan make(const std::vector<at::Tensor>& parameters, const Limits& limits);
+  /// \param num_parts equal parts that each bucket has, which begin at multiples of kPartAlignment elements, as
+  /// gradients do then
+  static BucketPlan make(const std::vector<at::Tensor>& parameters, const Limits& limits, int num_parts = 1);
 };
 
 }  // namespace multicard

@@ -83,7 +83,8 @@ struct GradientReducer::Impl {
       : parameters(std::move(all)),
         collectives(with),
         comm_dtype(options.setting.gradient_dtype),
-        plan(BucketPlan::make(parameters, limits_of(options.setting.bucket_mb, with))) {
+        num_parts(options.destination == Destination::parts ? with.size() : 1),
+        plan(BucketPlan::make(parameters, limits_of(options.setting.bucket_mb, with), num_parts)) {
     if (options.destination == Destination::root) root = 0;
     const at::NoGradGuard no_grad;
     make_buffers();
@@ -123,6 +124,7 @@ struct GradientReducer::Impl {
     if (armed || num_started > 0) throw std::logic_error("GradientReducer::set within a step");
     if (compression) throw std::logic_error("GradientReducer::set of gradients that are compressed by bucket");
     comm_dtype = setting.gradient_dtype;
+    if (num_parts > 1) throw std::logic_error("GradientReducer::set of buckets that are cut into parts");
     plan = BucketPlan::make(parameters, limits_of(setting.bucket_mb, collectives));
     cut_buckets();
   }
@@ -173,7 +175,8 @@ struct GradientReducer::Impl {
     Bucket& bucket = buckets[number];
     const CommDtype type = comm_dtype_for(bucket.flat.scalar_type(), comm_dtype);
     if (compression && compression->start(number, type)) return;
-    bucket.work = collectives.start_all_reduce(bucket.flat, {type, root});
+    bucket.work = num_parts > 1 ? collectives.start_reduce_scatter(bucket.flat, type)
+                                : collectives.start_all_reduce(bucket.flat, {type, root});
   }
 
   double finish() {
@@ -196,6 +199,7 @@ struct GradientReducer::Impl {
   TensorCollectives& collectives;
   CommDtype comm_dtype;
   std::optional<int> root;  ///< who gets the sums; none: all
+  int num_parts;            ///< of each bucket, one for each rank; 1: sums are not split
   BucketPlan plan;
   std::vector<Bucket> buckets;
   std::optional<PowerSgd> compression;
@@ -251,6 +255,10 @@ double GradientReducer::finish() {
 
 const std::vector<at::Tensor>& GradientReducer::gradients() const {
   return impl_->gradients;
+}
+
+const BucketPlan& GradientReducer::plan() const {
+  return impl_->plan;
 }
 
 const std::vector<at::Tensor>& GradientReducer::flats() const {

@@ -16,8 +16,11 @@ namespace multicard {
 /// When buckets are summed: as soon as backward has filled them, or all in finish().
 enum class Overlap { no, yes };
 
-/// Who gets the sums. With root, the gradients of the ranks other than 0 are unspecified after finish().
-enum class Destination { all, root };
+struct BucketPlan;
+
+/// Who gets the sums: with parts, each rank those of its part of each bucket (BucketPlan). What a rank does not get is
+/// unspecified after finish().
+enum class Destination { all, root, parts };
 
 /// Turns the gradients of parameters into views of flat buffers, cut into buckets in reverse parameter order
 /// (backward's order), and sums the buckets over all ranks. One step:
@@ -80,6 +83,8 @@ class GradientReducer {
 
   /// Of the parameters, in their order.
   const std::vector<at::Tensor>& gradients() const;
+  /// Where the gradients are in flats(), in the order of their types.
+  const BucketPlan& plan() const;
   /// The buffers that hold all gradients, one for each type; gaps between gradients are zero.
   const std::vector<at::Tensor>& flats() const;
   std::size_t num_buckets() const;

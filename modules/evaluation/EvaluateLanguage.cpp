@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include <ATen/core/grad_mode.h>
@@ -7,6 +8,7 @@
 #include "base/Clock.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "dist/TensorCollectives.hpp"
 #include "evaluation/EvaluatedModel.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/language/LanguageTask.hpp"
@@ -47,7 +49,10 @@ EvaluationResult evaluate_language_model(const EvaluationSubject& subject, const
                                          const Communicator& world) {
   const RunContext context(options, world);
   const RunContext::Current current(context);
-  LanguageTask task(options, world, context.device().device);
+  std::unique_ptr<TensorCollectives> sharding;
+  if (options.parallel.shard == Shard::full)
+    sharding = make_collectives(options.parallel.backend, world, context.device().device, options.parallel.hierarchy);
+  LanguageTask task(options, world, context.device().device, sharding.get());
   task.prepare_test_set(Weights::at_start);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

@@ -59,9 +59,7 @@ void forget_trials(at::Device device) {
   reset_peak_host_tensors();
 }
 
-MemoryEstimate estimate_of_rank(TrainingSetup& setup, MemoryGaps gaps) {
-  RankMemory memory(setup);
-  check_lasting(memory);
+MemoryEstimate estimate_of_rank(RankMemory& memory, TrainingSetup& setup, MemoryGaps gaps) {
   const MemoryEstimate estimate = with_device_errors(memory, [&] {
     const MemoryEstimate found = memory.with(memory.at_once());
     check_fits(memory, found, setup, gaps);
@@ -96,7 +94,10 @@ std::int64_t rows_at_once(const TrainingSetup& setup) {
 }
 
 MemoryEstimate estimate_memory(TrainingSetup& setup, MemoryGaps gaps) {
-  return agreed(setup.communicator, [&] { return estimate_of_rank(setup, gaps); });
+  RankMemory memory(setup);
+  // By itself: where weights are split over ranks, the passes that follow are those of all of them.
+  agreed(setup.communicator, [&] { check_lasting(memory); });
+  return agreed(setup.communicator, [&] { return estimate_of_rank(memory, setup, gaps); });
 }
 
 // run.micro_batch is one number for all ranks: the smallest of what each of them can hold. The divisors are those of
@@ -106,10 +107,8 @@ std::string choose_micro_batch(TrainingSetup& setup) {
   const std::int64_t share = setup.strategy->largest_shard(setup.data().rows_in(0));
   const std::vector<std::int64_t> divisors = divisors_of(share);
   RankMemory memory(setup);
-  const std::int64_t mine = agreed(communicator, [&] {
-    check_lasting(memory);
-    return largest_fitting(memory, divisors);
-  });
+  agreed(communicator, [&] { check_lasting(memory); });
+  const std::int64_t mine = agreed(communicator, [&] { return largest_fitting(memory, divisors); });
   const auto place = static_cast<std::size_t>(communicator.allreduce(mine, ReduceOp::min));
   const std::int64_t chosen = divisors[place];
   const std::string what = fmt::format("{} of {} rows per rank", chosen, share);

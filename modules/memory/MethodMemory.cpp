@@ -12,6 +12,8 @@
 #include "memory/RankMemory.hpp"
 #include "nn/language/LanguageFactory.hpp"
 #include "nn/language/LlamaConfig.hpp"
+#include "sharding/ShardedNetwork.hpp"
+#include "tasks/language/DeckAdapters.hpp"
 #include "tasks/language/LanguageModel.hpp"
 #include "train/Optimizer.hpp"
 
@@ -53,6 +55,10 @@ std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
         !is_module_to_save(module, equal.method.modules_to_save))
       more += weights.at(module + ".weight").numel();
   return more;
+}
+
+NetworkPlan frozen_plan(const RunOptions& options) {
+  return plan_of_shape(options.model.path, weights_type(options.model.dtype), options.method.weight_format());
 }
 
 /// A network of a few layers with room for its gradients.
@@ -144,6 +150,9 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
+  if (options.parallel.shard == Shard::full && options.method.has_adapters())
+    lasting_.frozen -= spared_bytes(frozen_plan(options), num_ranks);
+  if (options.parallel.shard == Shard::optimizer) lasting_.optimizer /= num_ranks;
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;

@@ -53,7 +53,7 @@ MemoryEstimate RankMemory::lasting() const {
   MemoryEstimate estimate;
   const NamedTensors parameters = setup_.model().parameters();
   estimate.parameters = estimate.gradients = bytes_of(parameters);
-  if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
+  estimate.optimizer = setup_.strategy->optimizer_bytes();
   const std::int64_t averaged = setup_.average ? bytes_of(setup_.average->state()) : 0;
   estimate.average = averaged;
   const Reading reading = setup_.strategy->reading();
@@ -108,9 +108,14 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   const std::int64_t own = block_of(test->rows_in(0), rank, num_ranks).count;
   const std::int64_t limit = at_once < rows() ? at_once : setup_.options.run.micro_batch.value_or(own);
   const std::int64_t part = std::min(own, std::max<std::int64_t>(1, limit));
-  if (part == 0) return 0;
-  StageBytes work = setup_.task->measured_model().evaluation_bytes(
-      test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
+  MeasuredModel& model = setup_.task->measured_model();
+  if (part == 0) {
+    // Where weights are split over ranks, the pass that is measured is one of all of them.
+    if (setup_.options.parallel.shard == Shard::full) model.evaluation_bytes({});
+    return 0;
+  }
+  StageBytes work =
+      model.evaluation_bytes(test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
   if (work.total() == 0) return 0;
   if (setup_.device().gpu) work = with_rounding(work);
   const InputMemory input = test->memory(own, own);

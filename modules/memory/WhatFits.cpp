@@ -14,7 +14,7 @@
 #include "memory/MethodMemory.hpp"
 #include "nn/language/LlamaConfig.hpp"
 #include "state/PeftAdapter.hpp"
-#include "tasks/language/LanguageModel.hpp"
+#include "tasks/language/DeckAdapters.hpp"
 
 namespace multicard {
 

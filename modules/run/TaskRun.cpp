@@ -280,7 +280,7 @@ void TaskRun::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
-  setup_.strategy->spread_error();
+  setup_.strategy->gather_state();
   checkpoints_.copy(setup_.parts(), changing_before_update());
   trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.steps().add_step_times(clock_.take_all());

@@ -13,8 +13,8 @@ namespace multicard {
 /// Its factors, and a count of updates on the device, which alone knows those that were left out.
 class AdamOptimizer : public Optimizer {
  protected:
-  AdamOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters, std::vector<at::Tensor> gradients)
-      : Optimizer(options, parameters, std::move(gradients)),
+  AdamOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated)
+      : Optimizer(options, updated),
         beta1_(options.beta1),
         beta2_(options.beta2),
         eps_(options.eps),

@@ -7,9 +7,8 @@
 
 namespace multicard {
 
-AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                               std::vector<at::Tensor> gradients)
-    : AdamOptimizer(options, parameters, std::move(gradients)),
+AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated)
+    : AdamOptimizer(options, updated),
       first_moments_(zeros_like_parameters()),
       second_moments_(zeros_like_parameters()) {
   for (const Group& group : groups()) {

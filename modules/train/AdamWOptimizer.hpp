@@ -9,7 +9,7 @@ namespace multicard {
 /// weights by 1 - learning rate * weight decay first. Moments have the type of their parameters.
 class AdamWOptimizer final : public AdamOptimizer {
  public:
-  AdamWOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters, std::vector<at::Tensor> gradients);
+  AdamWOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated);
 
   void step(double learning_rate, const at::Tensor& found_inf = {}) override;
   /// `exp_avg.NAME`, `exp_avg_sq.NAME` and the 0-dim float32 `step`.

@@ -24,13 +24,12 @@ AdamwFactors factors_of(double beta1, double beta2, double eps, double decay) {
 
 }  // namespace
 
-Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                                       std::vector<at::Tensor> gradients)
-    : AdamOptimizer(options, parameters, std::move(gradients)), maps_(dynamic_maps_on(tensor_options().device())) {
-  for (const NamedTensor& parameter : parameters.parameters()) {
-    const MomentBits bits = bits_for(parameter.tensor.numel());
-    first_.push_back(zero_moments(parameter.tensor, bits));
-    second_.push_back(zero_moments(parameter.tensor, bits));
+Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated)
+    : AdamOptimizer(options, updated), maps_(dynamic_maps_on(tensor_options().device())) {
+  for (const UpdatedTensor& one : updated) {
+    const MomentBits bits = bits_for(one.num_elements);
+    first_.push_back(zero_moments(one.values, bits));
+    second_.push_back(zero_moments(one.values, bits));
   }
 }
 

@@ -10,8 +10,7 @@ namespace multicard {
 /// order; those of a parameter below 4096 elements are float32.
 class Adamw8bitOptimizer final : public AdamOptimizer {
  public:
-  Adamw8bitOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                     std::vector<at::Tensor> gradients);
+  Adamw8bitOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated);
 
   void step(double learning_rate, const at::Tensor& found_inf = {}) override;
   /// `exp_avg.NAME` and `exp_avg_sq.NAME`, uint8 with `exp_avg_scale.NAME` and `exp_avg_sq_scale.NAME` float32

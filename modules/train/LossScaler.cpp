@@ -19,7 +19,7 @@ at::Tensor LossScaler::unscale(const std::vector<at::Tensor>& gradients) const {
   at::Tensor found_inf = at::zeros({}, scale_.options());
   // The inverse in float64: exact for powers of two either way, and a scale never is anything else.
   const at::Tensor inverse = scale_.to(at::kDouble).reciprocal().to(at::kFloat);
-  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf, inverse);
+  if (!gradients.empty()) at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf, inverse);
   return found_inf;
 }
 

@@ -1,7 +1,7 @@
 #include "train/Optimizer.hpp"
 
 #include <stdexcept>
-#include <utility>
+#include <tuple>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
@@ -18,12 +18,12 @@ namespace multicard {
 
 namespace {
 
-void check_match(const NamedTensor& parameter, const at::Tensor& gradient) {
-  const at::Tensor& tensor = parameter.tensor;
+void check_match(const UpdatedTensor& one) {
+  const auto& [values, gradient] = std::tie(one.values, one.gradient);
   // The fused kernels walk the memory of all four tensors side by side.
-  if (tensor.sizes() != gradient.sizes() || tensor.strides() != gradient.strides() ||
-      tensor.scalar_type() != gradient.scalar_type() || tensor.device() != gradient.device())
-    throw std::logic_error("the gradient of " + parameter.name + " has another shape, layout, type or device");
+  if (values.sizes() != gradient.sizes() || values.strides() != gradient.strides() ||
+      values.scalar_type() != gradient.scalar_type() || values.device() != gradient.device())
+    throw std::logic_error("the gradient of " + one.name + " has another shape, layout, type or device");
 }
 
 /// \param factor 0-dim float64
@@ -52,24 +52,30 @@ std::int64_t state_bytes(const OptimizerOptions& options, const at::Tensor& para
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                     std::vector<at::Tensor> gradients)
-    : gradients_(std::move(gradients)) {
+std::vector<UpdatedTensor> updated_tensors(const ParameterGroups& parameters,
+                                           const std::vector<at::Tensor>& gradients) {
   const NamedTensors& named = parameters.parameters();
-  if (named.empty() || named.size() != gradients_.size())
-    throw std::logic_error("the optimizer needs parameters and one gradient for each");
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    check_match(named[i], gradients_[i]);
-    names_.push_back(named[i].name);
-    parameters_.push_back(named[i].tensor.detach());
-  }
-  for (const ParameterGroup& block : parameters.groups()) {
-    Group& group = group_for(block.dtype, block.decays ? options.weight_decay : 0);
-    for (const std::size_t i : block.members) {
-      group.members.push_back(i);
-      group.parameters.push_back(parameters_[i]);
-      group.gradients.push_back(gradients_[i]);
-    }
+  if (named.size() != gradients.size()) throw std::logic_error("the optimizer needs one gradient for each parameter");
+  std::vector<UpdatedTensor> updated;
+  for (std::size_t i = 0; i < named.size(); ++i)
+    updated.push_back({named[i].name, named[i].tensor.detach(), gradients[i], true, named[i].tensor.numel()});
+  for (const ParameterGroup& group : parameters.groups())
+    for (const std::size_t i : group.members)
+      updated[i].decays = group.decays;
+  return updated;
+}
+
+Optimizer::Optimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated) {
+  for (std::size_t i = 0; i < updated.size(); ++i) {
+    const UpdatedTensor& one = updated[i];
+    check_match(one);
+    names_.push_back(one.name);
+    parameters_.push_back(one.values);
+    gradients_.push_back(one.gradient);
+    Group& group = group_for(one.values.scalar_type(), one.decays ? options.weight_decay : 0);
+    group.members.push_back(i);
+    group.parameters.push_back(one.values);
+    group.gradients.push_back(one.gradient);
   }
 }
 
@@ -124,15 +130,14 @@ std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors
   return bytes;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                                          std::vector<at::Tensor> gradients) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated) {
   switch (options.name) {
     case OptimizerName::adamw:
-      return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
+      return std::make_unique<AdamWOptimizer>(options, updated);
     case OptimizerName::adamw8bit:
-      return std::make_unique<Adamw8bitOptimizer>(options, parameters, std::move(gradients));
+      return std::make_unique<Adamw8bitOptimizer>(options, updated);
     case OptimizerName::sgd:
-      return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
+      return std::make_unique<SgdOptimizer>(options, updated);
   }
   throw std::logic_error("an optimizer without a class");
 }

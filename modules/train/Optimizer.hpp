@@ -14,6 +14,17 @@
 
 namespace multicard {
 
+/// What an optimizer updates: a parameter, or a piece of one whose elements follow each other in memory.
+struct UpdatedTensor {
+  std::string name;  ///< of the parameter
+  at::Tensor values, gradient;
+  bool decays = true;
+  std::int64_t num_elements = 0;  ///< of the whole parameter
+};
+
+/// All parameters, in their order. \param gradients in the same
+std::vector<UpdatedTensor> updated_tensors(const ParameterGroups& parameters, const std::vector<at::Tensor>& gradients);
+
 /// A way of updating parameters.
 ///
 /// Parameters and gradients are fixed tensors that live at least as long as the optimizer: float32, float64 or
@@ -29,6 +40,7 @@ class Optimizer {
   /// one-element float32 tensor on the device, undefined: 0) is not 0.
   virtual void step(double learning_rate, const at::Tensor& found_inf = {}) = 0;
 
+  const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// The L2 norm of each gradient, as a float64 tensor on the device. Does not wait for it.
   at::Tensor gradient_norms() const;
   /// Scales all gradients by min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Does not wait for the
@@ -39,7 +51,7 @@ class Optimizer {
   virtual NamedTensors state() const = 0;
 
  protected:
-  /// Parameters of one type that decay alike, of all groups of the model: one fused call updates them.
+  /// Parameters of one type that decay alike: one fused call updates them.
   struct Group {
     double weight_decay = 0;
     std::vector<std::size_t> members;  ///< places in the list of parameters
@@ -47,7 +59,7 @@ class Optimizer {
   };
 
   /// \throws std::logic_error when parameters and gradients do not match.
-  Optimizer(const OptimizerOptions& options, const ParameterGroups& parameters, std::vector<at::Tensor> gradients);
+  Optimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated);
 
   const std::vector<Group>& groups() const { return groups_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -75,9 +87,7 @@ at::Tensor total_norm(const at::Tensor& norms);
 /// Which parameters decay by the deck.
 Decay decay_of(const OptimizerOptions& options);
 
-/// The optimizer that `options` name. \param gradients of parameters.parameters(), in their order
-/// \throws std::logic_error as Optimizer
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                                          std::vector<at::Tensor> gradients);
+/// The optimizer that `options` name. \throws std::logic_error as Optimizer
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated);
 
 }  // namespace multicard

@@ -23,7 +23,7 @@ DeckKeys parallel_keys() {
        speed,
        "sharding",
        "what is split over ranks instead of replicated",
-       {.reserved = "optimizer hybrid auto", .available = "none full"}},
+       {.reserved = "hybrid auto", .available = "none optimizer full"}},
       {"parallel.sync_batch_norm",
        image,
        speed,

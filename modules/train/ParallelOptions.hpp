@@ -14,8 +14,9 @@ inline constexpr Word<StrategyName> kStrategyWords[] = {
     {"dp", StrategyName::dp}, {"ddp", StrategyName::ddp}, {"ddp-ds", StrategyName::ddp_ds}};
 
 /// parallel.shard: what is split over the ranks instead of being held by each (docs/sharding.md)
-enum class Shard { none, full };
-inline constexpr Word<Shard> kShardWords[] = {{"none", Shard::none}, {"full", Shard::full}};
+enum class Shard { none, optimizer, full };
+inline constexpr Word<Shard> kShardWords[] = {
+    {"none", Shard::none}, {"optimizer", Shard::optimizer}, {"full", Shard::full}};
 
 struct ParallelOptions : ExchangeOptions {
   StrategyName strategy = StrategyName::ddp_ds;

@@ -7,9 +7,8 @@
 
 namespace multicard {
 
-SgdOptimizer::SgdOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
-                           std::vector<at::Tensor> gradients)
-    : Optimizer(options, parameters, std::move(gradients)), momentum_(options.momentum), nesterov_(options.nesterov) {
+SgdOptimizer::SgdOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated)
+    : Optimizer(options, updated), momentum_(options.momentum), nesterov_(options.nesterov) {
   if (momentum_ > 0) buffers_ = zeros_like_parameters();
   for (const Group& group : groups())
     buffers_of_groups_.push_back(buffers_.empty() ? buffers_ : of_group(group, buffers_));

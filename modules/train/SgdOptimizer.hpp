@@ -8,7 +8,7 @@ namespace multicard {
 /// torch.optim.SGD with dampening 0: weight decay is added to the gradient.
 class SgdOptimizer final : public Optimizer {
  public:
-  SgdOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters, std::vector<at::Tensor> gradients);
+  SgdOptimizer(const OptimizerOptions& options, const std::vector<UpdatedTensor>& updated);
 
   void step(double learning_rate, const at::Tensor& found_inf = {}) override;
   /// `momentum_buffer.NAME` with momentum, nothing without.

@@ -3,9 +3,12 @@
 #include <stdexcept>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include "train/DataParallelStrategy.hpp"
 #include "train/ReplicatedStrategy.hpp"
+#include "train/ShardedStrategy.hpp"
+#include "train/TrainingState.hpp"
 
 namespace multicard {
 
@@ -29,7 +32,7 @@ Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& r
       reducer_(groups_.tensors(), parts.collectives, reduction),
       gradients_(groups_.in_parameter_order(reducer_.gradients())),
       clip_norm_(optimizer.clip_norm) {
-  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, groups_, gradients());
+  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, updated_tensors(groups_, gradients()));
 }
 
 void Strategy::synchronise() {
@@ -56,16 +59,22 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
   loss.backward();
 }
 
+void Strategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
+  (void)norm;
+  (void)found_inf;
+}
+
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
-  if (!optimizer_) return;
+  if (!updates()) return;
   if (scaler != nullptr) {
-    found_inf_ = scaler->unscale(gradients());
+    found_inf_ = scaler->unscale(optimizer_ ? optimizer_->gradients() : std::vector<at::Tensor>{});
     reducer_.settle(found_inf_);
   }
   // All ranks that update compute it from equal sums, with equal results. The status is summed, so that rank 0 alone
   // puts it there.
-  const at::Tensor norm = total_norm(optimizer_->gradient_norms());
-  if (clip_norm_) optimizer_->clip(norm, *clip_norm_);
+  at::Tensor norm = optimizer_ ? total_norm(optimizer_->gradient_norms()) : at::zeros({}, status.values().options());
+  combine(norm, found_inf_);
+  if (clip_norm_ && optimizer_) optimizer_->clip(norm, *clip_norm_);
   if (parts_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);
   if (scaler != nullptr) status[StepStatus::kFoundInf].copy_(found_inf_);
@@ -77,6 +86,14 @@ void Strategy::apply_update(double learning_rate) {
 
 NamedTensors Strategy::optimizer_state() const {
   return optimizer_ ? optimizer_->state() : NamedTensors{};
+}
+
+void Strategy::load_optimizer_state(const NamedTensors& state) {
+  copy_by_name(optimizer_state(), state);
+}
+
+std::int64_t Strategy::optimizer_bytes() const {
+  return optimizer_ ? bytes_of(optimizer_->state()) : 0;
 }
 
 NamedTensors Strategy::compression_state() const {
@@ -108,6 +125,8 @@ std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const Op
     case StrategyName::ddp:
       return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::replicated);
     case StrategyName::ddp_ds:
+      if (options.shard == Shard::optimizer && parts.collectives.size() > 1)
+        return std::make_unique<ShardedStrategy>(parts, reduction, optimizer);
       return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::sharded);
   }
   throw std::logic_error("a strategy without a class");

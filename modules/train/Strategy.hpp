@@ -80,11 +80,18 @@ class Strategy {
   /// The gradients, in the order of the model's parameters.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// Whether this rank changes the parameters, and so has an optimizer.
-  bool updates() const { return optimizer_ != nullptr; }
-  /// The optimizer's tensors themselves (Optimizer::state); nothing on ranks that do not update.
-  NamedTensors optimizer_state() const;
-  /// Collective. Before compression_state() is saved (GradientReducer::spread_error).
-  void spread_error() { reducer_.spread_error(); }
+  virtual bool updates() const { return optimizer_ != nullptr; }
+  /// The optimizer's tensors for a checkpoint (Optimizer::state, of whole parameters); nothing on ranks that do not
+  /// update. Where state is split over ranks these are copies of rank 0, which gather_state() fills; those of others
+  /// are on the meta device.
+  virtual NamedTensors optimizer_state() const;
+  /// Gives the optimizer's tensors the values of whole parameters' ones. On ranks that update.
+  virtual void load_optimizer_state(const NamedTensors& state);
+  /// Bytes that this rank holds of them.
+  std::int64_t optimizer_bytes() const;
+  /// Collective. Before optimizer_state() and compression_state() are saved: puts what is split over ranks where it is
+  /// saved from (GradientReducer::spread_error too).
+  virtual void gather_state() { reducer_.spread_error(); }
   /// What compressed gradients carry from step to step, the tensors themselves: error.NAME, q.NAME.
   NamedTensors compression_state() const;
   std::size_t num_buckets() const { return reducer_.num_buckets(); }
@@ -94,6 +101,14 @@ class Strategy {
 
   Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction, const OptimizerOptions& optimizer,
            Updates updates);
+  /// For a strategy whose optimizer updates something else than whole parameters. \param optimizer null: nothing here
+  void update_with(std::unique_ptr<Optimizer> optimizer) { optimizer_ = std::move(optimizer); }
+  /// Where ranks update pieces: makes the norm of this rank's gradients, 0-dim float64, and what it found in them, that
+  /// of all of them. \param found_inf undefined without scaling
+  virtual void combine(at::Tensor& norm, at::Tensor& found_inf) const;
+  const ParameterGroups& groups() const { return groups_; }
+  const GradientReducer& reducer() const { return reducer_; }
+  const Optimizer* optimizer() const { return optimizer_.get(); }
   /// Collective.
   void broadcast_parameters();
   const StrategyParts& parts() const { return parts_; }

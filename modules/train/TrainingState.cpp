@@ -153,12 +153,6 @@ CheckpointParts make_parts(const std::string& layout) {
   return parts;
 }
 
-const CheckpointPart& part_of(const TrainingState& state, const std::string& file) {
-  for (const CheckpointPart& part : state.parts)
-    if (part.file == file) return part;
-  throw std::logic_error("the training state has no " + file);
-}
-
 }  // namespace
 
 void broadcast(TrainingState& state, const Communicator& communicator, int root) {
@@ -180,22 +174,31 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
   broadcast_tensors(tensors, *collectives, root);
 }
 
-void copy_into(const CheckpointParts& parts, const TrainingState& state) {
+const NamedTensors& tensors_in(const TrainingState& state, const std::string& file) {
+  for (const CheckpointPart& part : state.parts)
+    if (part.file == file) return part.tensors;
+  throw std::logic_error("the training state has no " + file);
+}
+
+void copy_by_name(const NamedTensors& targets, const NamedTensors& sources) {
   const at::NoGradGuard no_grad;
   StagedCopies copies;
-  for (const CheckpointPart& part : parts) {
-    std::map<std::string, at::Tensor> sources;
-    for (const NamedTensor& source : part_of(state, part.file).tensors)
-      sources[source.name] = source.tensor;
-    for (const NamedTensor& target : part.tensors) {
-      const auto found = sources.find(target.name);
-      if (found == sources.end() && target.name.ends_with("num_batches_tracked")) continue;  // older files lack it
-      if (found == sources.end() || found->second.sizes() != target.tensor.sizes())
-        throw std::logic_error(fmt::format("the training state has no {} of that shape", target.name));
-      copies.copy(target.tensor, found->second);
-    }
+  std::map<std::string, at::Tensor> by_name;
+  for (const NamedTensor& source : sources)
+    by_name[source.name] = source.tensor;
+  for (const NamedTensor& target : targets) {
+    const auto found = by_name.find(target.name);
+    if (found == by_name.end() && target.name.ends_with("num_batches_tracked")) continue;  // older files lack it
+    if (found == by_name.end() || found->second.sizes() != target.tensor.sizes())
+      throw std::logic_error(fmt::format("the training state has no {} of that shape", target.name));
+    copies.copy(target.tensor, found->second);
   }
   copies.finish();
+}
+
+void copy_into(const CheckpointParts& parts, const TrainingState& state) {
+  for (const CheckpointPart& part : parts)
+    copy_by_name(part.tensors, tensors_in(state, part.file));
 }
 
 CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts& parts) {

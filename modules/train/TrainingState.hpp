@@ -34,6 +34,11 @@ CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts&
 /// Collective. Everybody receives root's state. Tensors are sent in pieces below what MPI counts in an int.
 void broadcast(TrainingState& state, const Communicator& communicator, int root);
 
+/// The tensors of a file of the state. \throws std::logic_error where it has none of that name
+const NamedTensors& tensors_in(const TrainingState& state, const std::string& file);
+/// Fills each target from the source of its name; errors as copy_into()
+void copy_by_name(const NamedTensors& targets, const NamedTensors& sources);
+
 /// Fills the targets of `parts` from the tensors of the same file and name in `state`; files that no part names stay
 /// unused, and a num_batches_tracked that is missing stays as it is. \throws std::logic_error for another tensor that
 /// is missing or has another shape

@@ -1,38 +1,69 @@
 #!/usr/bin/env python3
-"""Frozen weights of which each rank holds a part: numbers are those of runs that hold them whole.
+"""Frozen weights, or the optimizer's state, of which each rank holds a part: numbers are those of runs that hold them
+whole.
 
 usage: sharding_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
 
+import json
+import re
 import sys
 import unittest
 from pathlib import Path
 
-from command_test import run
-from tuning_case import TuningCase
+from command_test import CommandTest, run
+from tuning_case import SOURCE, TuningCase
 
 METHODS = {"lora": "method={name: lora, rank: 4, dropout: 0.1}", "qlora": "method={name: qlora, rank: 4}"}
-SHARD = "parallel.shard=full"
+SHARD, SHARD_STATE = "parallel.shard=full", "parallel.shard=optimizer"
 
 
-class Sharding(TuningCase):
-    def check_same(self, ranks, *overrides, metrics=("train_loss", "grad_norm", "eval_loss")):
-        """Losses of every step and evaluation, and what was trained, to the bit."""
-        for output, more in (("whole", ()), ("sharded", (SHARD,))):
+class Same:
+    """Runs of a test case whose numbers must not depend on parallel.shard."""
+
+    def run_both(self, ranks, shard, *overrides):
+        for output, more in (("whole", ()), ("sharded", (shard,))):
             self.expect(0, run(ranks, "run", self.deck, *overrides, *more, "run.output=" + self.path(output)))
+
+    def check_same(self, ranks, *overrides, shard=SHARD, metrics=("train_loss", "grad_norm", "eval_loss"),
+                   files=("adapter_model", "optimizer"), step=8):
+        """Losses of every step and evaluation, and what was trained, to the bit."""
+        self.run_both(ranks, shard, *overrides)
         for metric in metrics:
             whole, sharded = (self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/" + metric)
                               for output in ("whole", "sharded"))
             self.assertEqual(whole, sharded, metric)
-        for name in ("adapter_model.safetensors", "optimizer.safetensors"):
-            whole, sharded = (Path(self.checkpoint(output), name).read_bytes() for output in ("whole", "sharded"))
+        for name in files:
+            file = "checkpoints/step_%08d/%s.safetensors" % (step, name)
+            whole, sharded = (Path(self.path(output), file).read_bytes() for output in ("whole", "sharded"))
             self.assertEqual(whole, sharded, name)
 
+
+class Sharding(TuningCase, Same):
     def test_lora_has_the_same_numbers_on_2_ranks(self):
         self.check_same(2, METHODS["lora"])
 
     def test_qlora_with_checkpointed_blocks_has_the_same_numbers_on_3_ranks(self):
         self.check_same(3, METHODS["qlora"], "model.activation_checkpointing=true")
+
+    def test_preference_pairs_have_the_same_numbers(self):
+        source = SOURCE / "inputs/text/instruction-data-with-preference.json"
+        self.expect(0, run(2, "prepare", "text", "--type", "preference", "--tokenizer", self.model, "--in", str(source),
+                           "--split", "0.1", "-o", self.path("pairs")))
+        pairs = ["data.train=" + self.path("pairs-train*.h5"), "data.test=" + self.path("pairs-test*.h5"),
+                 "data.limit=40", "evaluate.limit=7", "run.global_batch=4", "run.micro_batch=1"]
+        for method in ("lora-dpo, rank: 4", "qlora-dpo, rank: 4, reference: cached"):
+            self.check_same(3, "method={name: %s}" % method, *pairs, "run.resume=never")
+
+    def test_the_largest_micro_batch_is_found_by_passes_of_all_ranks(self):
+        # The test set has fewer rows than there are ranks.
+        self.check_same(3, METHODS["lora"], "run.micro_batch=auto", "run.global_batch=6", "evaluate.limit=2")
+
+    def test_a_rank_reads_its_part_of_the_files(self):
+        def megabytes_read(ranks):
+            said = run(ranks, "run", self.deck, SHARD, "run.steps=1", "run.resume=never")[2]
+            return float(re.search(r"sharding +full, .*; ([\d.]+) MB of files read by rank 0", said)[1])
+        self.assertLess(megabytes_read(2), 0.75 * megabytes_read(1))
 
     def test_ranks_without_rows_gather_for_the_others(self):
         # Batches of 4 rows on 3 ranks are of 2, 1 and 1 rows, computed one by one.
@@ -51,6 +82,23 @@ class Sharding(TuningCase):
         self.expect(0, run(2, "run", self.deck))
         self.assertEqual(self.losses(), self.losses("whole"))
 
+    def test_a_checkpoint_is_evaluated_and_answers_on_ranks_that_share_its_base(self):
+        self.expect(0, run(2, "run", self.deck, SHARD))
+        recorded = float(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1])
+        asked = ("--greedy", "--max-new", "5", "--json", "Name a colour.")
+        answers = set()
+        for ranks in (1, 3):
+            code, out, err = run(ranks, "eval", self.checkpoint(), "--json")
+            self.assertEqual(code, 0, err)
+            self.assertAlmostEqual(json.loads(out)["loss"], recorded, delta=1e-5)
+            for words in ((self.checkpoint(),), (self.model, "--adapter", self.checkpoint())):
+                for more in ((), ("--shard",)):
+                    code, out, err = run(ranks, "generate", *words, *asked, *more)
+                    self.assertEqual(code, 0, err)
+                    answers.add(out)
+        self.assertEqual(len(answers), 1, answers)
+        self.expect(4, run(3, "generate", self.path("none"), "--shard", "x"), "none does not exist|none is neither")
+
     def test_gathers_are_counted(self):
         self.expect(0, run(2, "run", self.deck, SHARD))
         counted = "/runs/main/communication/all_gather/"
@@ -61,8 +109,72 @@ class Sharding(TuningCase):
 
     def test_what_cannot_be_sharded_is_refused(self):
         for words, why in ((("method={name: full}",), "trains all weights"), (("parallel.strategy=ddp",), "ddp"),
-                           (("run.micro_batch=auto",), "micro_batch"), (("parallel.shard=optimizer",), "optimizer")):
+                           (("method={name: lora-dpo, rank: 4, reference: copy}",), "reference is copy"),
+                           (("parallel.shard=hybrid",), "hybrid")):
             self.expect(2, run(2, "run", self.deck, SHARD, *words), why)
+
+
+class ShardedState(TuningCase, Same):
+    FULL = ("method={name: full}", "optimizer.clip_norm=null")
+    DOUBLE = ("precision=fp64", "model.dtype=fp64")
+
+    def check_state(self, ranks, *overrides, metrics=("train_loss", "eval_loss"), **settings):
+        # The norm of the gradient is added over other parts.
+        self.check_same(ranks, *overrides, shard=SHARD_STATE, metrics=metrics, files=("model", "optimizer"), **settings)
+
+    def test_full_tuning_has_the_same_numbers(self):
+        self.check_state(2, *self.FULL, *self.DOUBLE, "run.micro_batch=1")
+
+    def test_8_bit_moments_are_cut_at_their_blocks(self):
+        self.check_state(3, *self.FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true")
+
+    def test_quantisation_aware_training_in_bf16_has_the_same_numbers(self):
+        self.check_state(2, "method={name: qat, group_size: 32}", "optimizer.clip_norm=null", "precision=bf16",
+                         "parallel.gradient_dtype=bf16")
+
+    def test_adapters_have_the_same_numbers(self):
+        self.check_same(2, METHODS["lora"], "optimizer.clip_norm=null", shard=SHARD_STATE,
+                        metrics=("train_loss", "eval_loss"))
+
+    def test_norms_that_are_clipped_differ_by_rounding_alone(self):
+        self.run_both(3, SHARD_STATE, self.FULL[0], *self.DOUBLE, "optimizer.clip_norm=0.1")
+        for name in ("train_loss", "grad_norm", "eval_loss"):
+            for whole, sharded in zip(self.metric(name, "whole"), self.metric(name, "sharded"), strict=True):
+                self.assertAlmostEqual(whole, sharded, delta=1e-12 * abs(whole))
+
+    def test_updates_are_left_out_on_all_ranks(self):
+        # The first scale of losses is too large for float16.
+        self.check_state(2, *self.FULL, "precision=fp16", "optimizer.learning_rate=0.02",
+                         metrics=("train_loss", "eval_loss", "skipped", "loss_scale"))
+
+    def test_a_moving_average_has_the_same_numbers(self):
+        self.check_state(2, *self.FULL, "run.ema_decay=0.9")
+
+    def test_a_run_goes_on_in_the_other_mode_and_on_another_number_of_ranks(self):
+        words = ("run", self.deck, *self.FULL, *self.DOUBLE)
+        self.expect(0, run(3, *words, "run.output=" + self.path("whole")))
+        self.expect(0, run(2, *words, SHARD_STATE, "run.steps=3"))
+        self.expect(0, run(3, *words, "run.steps=5"))
+        self.expect(0, run(3, *words, SHARD_STATE))
+        for whole, sharded in zip(self.losses("whole"), self.losses(), strict=True):
+            self.assertAlmostEqual(whole, sharded, delta=1e-12 * whole)
+
+    def test_what_cannot_be_sharded_is_refused(self):
+        for words, why in ((("parallel.strategy=dp",), "parallel.strategy is dp"),
+                           (("parallel.bucket_mb=measured",), "measured"),
+                           (("parallel.powersgd_rank=2",), "powersgd_rank")):
+            self.expect(2, run(2, "run", self.deck, SHARD_STATE, *words), why)
+
+
+class ShardedStateOfImages(CommandTest, Same):
+    def test_numbers_are_the_same(self):
+        self.prepare()
+        for words in (("optimizer={name: adamw, learning_rate: 0.001}", "model.dropout=0.2"),
+                      ("parallel.sync_batch_norm=true", "parallel.bucket_mb=0.1", "run.ema_decay=0.9")):
+            with self.subTest(words=words):
+                self.check_same(3, *words, "run.resume=never", shard=SHARD_STATE, step=4,
+                                metrics=("train_loss", "eval_loss"), files=("model", "optimizer"))
+        self.expect(2, run(2, "run", self.deck, SHARD_STATE, "optimizer.name=adamw8bit"), "adamw8bit")
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/Communicator.hpp"
 #include "data/loading/DataSource.hpp"
-#include "dist/TensorCollectives.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
@@ -47,12 +45,6 @@ class Task {
   /// Collective. What is computed before the first step of a run, or of what is left of it. `weights` says whether the
   /// model is as it was when the run first started.
   virtual void prepare(Weights weights) { (void)weights; }
-  /// Collective. Splits the frozen weights, which are equal on all ranks, over them (Shard::full).
-  /// \param collectives used as long as the task's model
-  virtual void shard(TensorCollectives& collectives) {
-    (void)collectives;
-    throw std::logic_error("this task has no frozen weights");
-  }
 
   /// Lines of the block that says what will run: a label and a text each.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;

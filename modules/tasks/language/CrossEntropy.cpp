@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "data/loading/TextLoader.hpp"
+#include "nn/language/BlockHooks.hpp"
 #include "nn/layers/Random.hpp"
 
 namespace multicard {
@@ -56,6 +57,10 @@ at::Tensor CrossEntropy::test_sums(const Batch& part) {
 TextTotals CrossEntropy::totals(const std::vector<double>& sums, const RowCounts& counts) const {
   const double loss = sums.front() / static_cast<double>(counts.targets);
   return {loss, counts.sequences, counts.tokens, counts.targets, {{"perplexity", std::exp(loss)}}};
+}
+
+at::Tensor CrossEntropy::idle_loss() {
+  return network_.block_hooks()->idle_loss();
 }
 
 at::Tensor CrossEntropy::trial_loss(std::int64_t length) {

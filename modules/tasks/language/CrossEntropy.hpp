@@ -14,6 +14,7 @@ class CrossEntropy final : public LanguageObjective {
       : network_(network), noise_alpha_(noise_alpha), seed_(seed) {}
 
   Loss forward(const Batch& batch) override;
+  at::Tensor idle_loss() override;
   std::vector<std::string> metrics() const override { return {}; }
   std::int64_t computed_tokens(const Batch& batch) const override;
   at::Tensor test_sums(const Batch& part) override;

@@ -1,7 +1,6 @@
 #include "tasks/language/LanguageModel.hpp"
 
 #include <filesystem>
-#include <functional>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include "base/Error.hpp"
 #include "base/HubCache.hpp"
 #include "base/RegularFile.hpp"
-#include "base/Text.hpp"
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/ForeignFormat.hpp"
@@ -19,8 +17,8 @@
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/language/CrossEntropy.hpp"
+#include "tasks/language/DeckAdapters.hpp"
 #include "tasks/options/DeckWeights.hpp"
-#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 
@@ -35,108 +33,6 @@ at::ScalarType compute_type(Precision precision) {
 /// Of what is trained, its gradients and its moments.
 at::ScalarType trained_type(const RunOptions& options) {
   return options.model.trainable_dtype == WeightDtype::bf16 ? at::kBFloat16 : master_type(options.precision);
-}
-
-/// The deck's word for a setting must be the adapter's, when there is one.
-template <class T>
-void check_same(const char* key, const std::optional<T>& in_deck, const T& in_adapter, const std::string& folder) {
-  if (!in_deck || *in_deck == in_adapter) return;
-  throw UsageError(fmt::format("method.{} is {}, but the adapter's is {}", key, *in_deck, in_adapter),
-                   fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
-}
-
-/// One of the settings that say what is adapted and how.
-struct LayerSetting {
-  const char* key;
-  std::function<std::string(const AdapterOptions&)> text;
-};
-
-/// `result` of the deck's settings must be that of the adapter's: they may be spelt in several ways.
-/// The texts alone would refuse targets such as all-linear against an adapter_config.json that lists the same layers.
-template <class Result>
-void check_same_result(const LayerSetting& setting, AdapterOptions in_deck, const AdapterOptions& in_adapter,
-                       const Result& result) {
-  in_deck.file.clear();
-  if (result(in_deck) != result(in_adapter))
-    check_same(setting.key, std::optional(setting.text(in_deck)), setting.text(in_adapter), in_adapter.file);
-}
-
-template <class T>
-std::string text_of(const LayerPatterns<T>& patterns) {
-  std::vector<std::string> texts;
-  for (const auto& [pattern, value] : patterns)
-    texts.push_back(fmt::format("{}: {}", pattern, value));
-  return fmt::format("{{{}}}", join(texts, ", "));
-}
-
-/// What counts is which layers have which adapters, and what is trained whole.
-/// Each setting is compared with the other ones taken from the adapter, so that the message names the one that differs.
-void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter, const Llama& network) {
-  const std::vector<std::string> layers = network.linear_layers();
-  AdapterOptions of_deck = of_adapter;
-  of_deck.settings.targets = method.targets;
-  if (!method.targets.empty())
-    check_same_result({"targets", [](const AdapterOptions& options) { return join(options.settings.targets, ", "); }},
-                      of_deck, of_adapter,
-                      [&](const AdapterOptions& options) { return adapted_layers(options, layers); });
-  const auto adapters = [adapted = adapted_layers(of_adapter, layers)](const AdapterOptions& options) {
-    return layer_adapters(options, adapted);
-  };
-  AdapterOptions one_pattern = of_adapter;
-  one_pattern.settings.patterns.alpha.clear();
-  of_deck.settings.patterns = {method.patterns.rank, {}};
-  if (!method.patterns.rank.empty())
-    check_same_result(
-        {"rank_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.rank); }},
-        of_deck, one_pattern, adapters);
-  one_pattern.settings.patterns = {{}, of_adapter.settings.patterns.alpha};
-  of_deck.settings.patterns = {{}, method.patterns.alpha};
-  if (!method.patterns.alpha.empty())
-    check_same_result(
-        {"alpha_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.alpha); }},
-        of_deck, one_pattern, adapters);
-  of_deck.settings.modules_to_save = method.modules_to_save;
-  if (!method.modules_to_save.empty())
-    check_same_result(
-        {"modules_to_save", [](const AdapterOptions& options) { return join(options.settings.modules_to_save, ", "); }},
-        of_deck, of_adapter,
-        [&](const AdapterOptions& options) { return saved_modules(options, network.savable_modules(), layers); });
-}
-
-}  // namespace
-
-AdapterOptions adapters_of_deck(const MethodOptions& method) {
-  AdapterOptions adapters;
-  adapters.settings.rank = *method.rank;
-  adapters.settings.alpha = *method.alpha;
-  adapters.settings.rslora = *method.rslora;
-  adapters.settings.targets = method.targets;
-  adapters.settings.patterns = method.patterns;
-  adapters.settings.modules_to_save = method.modules_to_save;
-  adapters.matcher = whole_matches;
-  return adapters;
-}
-
-namespace {
-
-/// The adapters of the deck, or of the adapter that it starts from, for `network`.
-/// Dropout is the only setting that a continued adapter takes from the deck: it has no part in the weights.
-AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
-                               const Llama& network) {
-  AdapterOptions adapters;
-  if (start) {
-    const AdapterConfig& config = start->config();
-    check_same("rank", method.rank, config.settings.rank, start->path());
-    check_same("alpha", method.alpha, config.settings.alpha, start->path());
-    check_same("rslora", method.rslora, config.settings.rslora, start->path());
-    adapters = adapter_options_of(config, whole_matches);
-    adapters.file = start->path();
-    check_same_layers(method, adapters, network);
-  } else {
-    adapters = adapters_of_deck(method);
-  }
-  adapters.settings.dropout = method.dropout;
-  return adapters;
 }
 
 }  // namespace
@@ -156,12 +52,18 @@ at::ScalarType weights_type(WeightDtype dtype) {
 }
 
 // Trained weights need a type in which small updates do not vanish; frozen ones have the deck's model.dtype.
-LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
-    : options_(options), folder_(options.model.path), device_(device), random_seed_(random_weights_seed(options)) {
+LanguageModel::LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding)
+    : options_(options),
+      folder_(options.model.path),
+      device_(device),
+      sharding_(sharding),
+      random_seed_(random_weights_seed(options)) {
   const MethodOptions& method = options.method;
   base_type_ = method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
   check_storage();
-  network_ = base_network();
+  ShardedNetwork made = base_network();
+  network_ = std::move(made.network);
+  bytes_read_ = made.bytes_read;
   if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
   if (options.model.adapter && !options.model.layers_alone)
     warn_of(PeftAdapter::open(*options.model.adapter).config().remarks);
@@ -169,17 +71,22 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
   make_objective();
 }
 
-std::unique_ptr<Llama> LanguageModel::base_network() const {
-  auto network =
-      options_.model.layers_alone
-          ? zero_network(folder_, base_type_, device_, *options_.model.layers_alone, options_.method.weight_format())
-          : load_network(folder_, base_type_, device_, random_seed_, options_.method.weight_format());
-  network->set_compute_dtype(compute_type(options_.precision));
-  return network;
+ShardedNetwork LanguageModel::loaded_network() const {
+  const WeightFormat format = options_.method.weight_format();
+  if (options_.model.layers_alone)
+    return {zero_network(folder_, base_type_, device_, *options_.model.layers_alone, format)};
+  if (!sharding_) return {load_network(folder_, base_type_, device_, random_seed_, format)};
+  return load_sharded_network(plan_network(folder_, base_type_, random_seed_, format), *sharding_);
+}
+
+ShardedNetwork LanguageModel::base_network() const {
+  ShardedNetwork made = loaded_network();
+  made.network->set_compute_dtype(compute_type(options_.precision));
+  return made;
 }
 
 std::unique_ptr<Llama> LanguageModel::frozen_start() const {
-  std::unique_ptr<Llama> network = base_network();
+  std::unique_ptr<Llama> network = base_network().network;
   if (options_.method.has_adapters()) add_adapters(*network);
   return network;
 }

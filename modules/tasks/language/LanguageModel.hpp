@@ -8,9 +8,10 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
+#include "dist/TensorCollectives.hpp"
 #include "nn/language/Llama.hpp"
 #include "nn/language/Lora.hpp"
-#include "sharding/ShardedBlocks.hpp"
+#include "sharding/ShardedNetwork.hpp"
 #include "state/AdapterConfig.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"
@@ -25,9 +26,6 @@ inline constexpr const char* kBaseHash = "base_model_sha256";
 
 at::ScalarType weights_type(WeightDtype dtype);
 
-/// The adapters of a deck that starts from none. \pre rank, alpha and rslora are set
-AdapterOptions adapters_of_deck(const MethodOptions& method);
-
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.
 class LanguageModel final : public Model, public MeasuredModel {
@@ -35,7 +33,9 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
   /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
   /// DataError about the options and the files
-  LanguageModel(const RunOptions& options, at::Device device);
+  /// \param sharding collective then: over their ranks the blocks of the network are split, for as long as this lives;
+  /// null: every rank has them whole
+  LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding = nullptr);
 
   Llama& network() { return *network_; }
   const Llama& network() const { return *network_; }
@@ -58,13 +58,16 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// Collective over `communicator`. As evaluate().
   TextTotals score(DataSource& test_set, const Communicator& communicator);
   /// Collective. Reads one epoch of `source`, each rank its part, and calls `body` with as many rows as are computed at
-  /// once.
+  /// once. \param network that computes there; null: this one's
   void for_each_part(DataSource& source, const Communicator& communicator,
-                     const std::function<void(const Batch& part)>& body) const;
+                     const std::function<void(const Batch& part)>& body, Llama* network = nullptr) const;
   /// The objective where it is one of preference pairs, else null.
   Preference* preference() const { return preference_; }
   /// A network as this one was before it was trained, for the reference of preference pairs.
   std::unique_ptr<Llama> frozen_start() const;
+  /// Where frozen weights are split over ranks, the bytes of files that this rank has read for its part; 0 without
+  /// files.
+  std::optional<std::uint64_t> bytes_read() const { return sharding_ ? std::optional(bytes_read_) : std::nullopt; }
   /// Bytes of the adapters; 0 without.
   std::int64_t adapter_bytes() const;
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
@@ -73,10 +76,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// \throws UsageError for a model that is converted to int4
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> buffers() const override { return {}; }
-  /// Collective. See Task::shard(). Once.
-  void shard(TensorCollectives& collectives);
   /// Where weights are gathered, every pass is one of all ranks.
-  bool runs_on_empty_batch() const override { return shards_ != nullptr; }
+  bool runs_on_empty_batch() const override { return sharding_ != nullptr; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
   /// Tokens that were read, those of them that are targets, and those that were computed, with padding; and the metrics
@@ -100,7 +101,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// Whether the method can use the weights as the folder stores them. \throws UsageError
   void check_storage();
   /// With frozen or as yet untrained weights, without adapters.
-  std::unique_ptr<Llama> base_network() const;
+  ShardedNetwork base_network() const;
+  ShardedNetwork loaded_network() const;
   /// As the deck says, which is returned.
   AdapterOptions add_adapters(Llama& network) const;
   void make_objective();
@@ -113,13 +115,14 @@ class LanguageModel final : public Model, public MeasuredModel {
   RunOptions options_;
   std::string folder_;
   at::Device device_;
+  std::uint64_t bytes_read_ = 0;
+  TensorCollectives* sharding_;  ///< null: the network is whole on every rank
   std::optional<std::uint64_t> random_seed_;
   bool is_converted_ = false;  ///< to int4
   double attention_dropout_ = 0;
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
-  std::unique_ptr<ShardedBlocks> shards_;  ///< of network_; null where every rank has it whole
   std::optional<AdapterConfig> adapter_;
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one

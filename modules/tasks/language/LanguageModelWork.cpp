@@ -51,7 +51,7 @@ void LanguageModel::begin_step(std::int64_t step, int replica) {
 Loss LanguageModel::forward(const Batch& batch) {
   network_->set_dropout_seed(seeds_.next());
   if (batch.num_rows == 0)
-    return {shards_->idle_loss(), {{kTokens, 0.0}, {kTrainedTokens, 0.0}, {kComputedTokens, 0.0}}};
+    return {objective_->idle_loss(), {{kTokens, 0.0}, {kTrainedTokens, 0.0}, {kComputedTokens, 0.0}}};
   Loss loss = objective_->forward(batch);
   RowCounts counts;
   counts.add(batch.shapes);
@@ -90,19 +90,14 @@ TextTotals LanguageModel::score(DataSource& test_set, const Communicator& commun
 
 // No more rows at once than training computes: the estimate of memory assumes so (RankMemory::evaluation_bytes()).
 void LanguageModel::for_each_part(DataSource& source, const Communicator& communicator,
-                                  const std::function<void(const Batch& part)>& body) const {
-  network_->with_unequal_passes([&] {
+                                  const std::function<void(const Batch& part)>& body, Llama* network) const {
+  (network ? *network : *network_).with_unequal_passes([&] {
     for_each_batch(source, communicator, [&](const Batch& batch) {
       const std::int64_t rows = std::max<std::int64_t>(1, options_.run.micro_batch.value_or(batch.num_rows));
       for (std::int64_t first = 0; first < batch.num_rows; first += rows)
         body(batch.rows(first, std::min(rows, batch.num_rows - first)));
     });
   });
-}
-
-void LanguageModel::shard(TensorCollectives& collectives) {
-  shards_ = std::make_unique<ShardedBlocks>(network_->frozen_matrices(), collectives);
-  network_->set_block_hooks(shards_.get());
 }
 
 bool LanguageModel::trains_head() const {
@@ -130,9 +125,7 @@ std::int64_t LanguageModel::adapter_bytes() const {
 }
 
 FrozenBytes LanguageModel::frozen() const {
-  std::int64_t weights = has_adapters() ? network_->weight_bytes() : 0;
-  if (shards_) weights += shards_->bytes() - shards_->whole_bytes();
-  return {weights, objective_->frozen_bytes()};
+  return {has_adapters() ? network_->weight_bytes() : 0, objective_->frozen_bytes()};
 }
 
 WorkSize LanguageModel::work_size(const PartShape& part) const {

@@ -41,6 +41,9 @@ class LanguageObjective {
 
   /// The loss of a micro-batch with gradients, and the sums that metrics() names.
   virtual Loss forward(const Batch& batch) = 0;
+  /// Collective. Of a rank without rows: zero, with the passes that forward() makes on others, for networks whose
+  /// blocks are split over ranks.
+  virtual at::Tensor idle_loss() = 0;
   /// Names of the sums that a loss carries, which are recorded of every step.
   virtual std::vector<std::string> metrics() const = 0;
   /// Tokens that forward computes, with padding.

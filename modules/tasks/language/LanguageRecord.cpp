@@ -44,6 +44,13 @@ std::string adapter_text(const AdapterConfig& adapter) {
   return text;
 }
 
+std::string sharding_text(std::int64_t held, std::uint64_t read) {
+  std::string text =
+      fmt::format("full, {} of base weights on a rank, buffers included", human_bytes(static_cast<double>(held)));
+  if (read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(read)));
+  return text;
+}
+
 std::string objective_text(const PreferenceOptions& pairs) {
   std::string text = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
                                  significant(pairs.beta));
@@ -76,6 +83,8 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
                    (is_of_pairs && !method.is_preference() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
+  if (const std::optional<std::uint64_t> read = model_->bytes_read())
+    lines.emplace_back("sharding", sharding_text(model_->network().weight_bytes(), *read));
   if (const std::optional<DatasetMixture>& mix = train_->sampler().mix())
     lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
   if (method.is_preference()) lines.emplace_back("objective", objective_text(method.preference));

@@ -52,7 +52,7 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 }  // namespace
 
 LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                           std::shared_ptr<LanguageModel> model, const TaskScan& scan)
+                           TensorCollectives* sharding, std::shared_ptr<LanguageModel> model, const TaskScan& scan)
     : options_(options), communicator_(communicator), device_(device) {
   const TextSourceOptions training = training_options(options, communicator.size(), device);
   train_ = TextDataSource::open(training, communicator, device, scan.training_text);
@@ -61,9 +61,9 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   agreed(communicator_, [&] {
     // Weights come last: data that does not fit is found in seconds, a model of many gigabytes is read for minutes.
     const bool is_known = model != nullptr;
-    model_ =
-        model ? std::move(model)
-              : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device); }, MemoryUse::setup);
+    model_ = model ? std::move(model)
+                   : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device, sharding); },
+                                       MemoryUse::setup);
     if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);

@@ -17,9 +17,10 @@ inline constexpr const char* kTemplateDateOfRun = "template_date";
 /// A language model and token shards.
 class LanguageTask final : public Task {
  public:
-  /// Collective. See make_task().
+  /// Collective. See make_task(). \param sharding of LanguageModel
   LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-               std::shared_ptr<LanguageModel> model = nullptr, const TaskScan& scan = {});
+               TensorCollectives* sharding = nullptr, std::shared_ptr<LanguageModel> model = nullptr,
+               const TaskScan& scan = {});
 
   TaskData data() override { return {*train_, test_.get(), generation_evaluation_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
@@ -31,7 +32,6 @@ class LanguageTask final : public Task {
   /// With a cached reference its log-probabilities of all sets, or of the test set.
   /// @{
   void prepare(Weights weights) override;
-  void shard(TensorCollectives& collectives) override { model_->shard(collectives); }
   void prepare_test_set(Weights weights);
   /// @}
 

@@ -9,6 +9,8 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include "nn/language/BlockHooks.hpp"
+
 namespace multicard {
 
 namespace {
@@ -112,6 +114,12 @@ Loss Preference::forward(const Batch& batch) {
   for (const char* name : RewardSums::kNames)
     loss.sums.push_back({name, rewards[number++]});
   return loss;
+}
+
+// \pre the reference is no copy (RunOptions)
+at::Tensor Preference::idle_loss() {
+  if (options_.reference != Reference::cached) network_.block_hooks()->idle_forward();
+  return network_.block_hooks()->idle_loss();
 }
 
 std::vector<std::string> Preference::metrics() const {

@@ -34,6 +34,7 @@ class Preference final : public LanguageObjective {
   at::Tensor reference_log_probs(const Batch& batch, Llama* start = nullptr);
 
   Loss forward(const Batch& batch) override;
+  at::Tensor idle_loss() override;
   std::vector<std::string> metrics() const override;
   std::int64_t computed_tokens(const Batch& batch) const override;
   at::Tensor test_sums(const Batch& part) override;

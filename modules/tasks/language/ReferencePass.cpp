@@ -79,15 +79,18 @@ ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOf
     with_known_errors([&] {
       const bool must_reload = weights == Weights::trained && !model.has_adapters();
       const std::unique_ptr<Llama> start = must_reload ? model.frozen_start() : nullptr;
-      model.for_each_part(*source, communicator, [&](const Batch& part) {
-        const std::vector<double> found = elements_of({model.preference()->reference_log_probs(part, start.get())});
-        const std::size_t rows = part.row_numbers.size();
-        for (std::size_t i = 0; i < rows; ++i) {
-          const std::size_t pair = pair_of(*source, part.row_numbers[i]);
-          values[pair] = found[i];
-          values[num_pairs + pair] = found[rows + i];
-        }
-      });
+      model.for_each_part(
+          *source, communicator,
+          [&](const Batch& part) {
+            const std::vector<double> found = elements_of({model.preference()->reference_log_probs(part, start.get())});
+            const std::size_t rows = part.row_numbers.size();
+            for (std::size_t i = 0; i < rows; ++i) {
+              const std::size_t pair = pair_of(*source, part.row_numbers[i]);
+              values[pair] = found[i];
+              values[num_pairs + pair] = found[rows + i];
+            }
+          },
+          start.get());
     });
   });
   communicator.allreduce(std::span<double>(values), ReduceOp::sum);

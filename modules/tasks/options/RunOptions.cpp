@@ -1,6 +1,7 @@
 #include "tasks/options/RunOptions.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <stdexcept>
 
@@ -82,24 +83,49 @@ void check_powersgd(Section& root, const RunOptions& options) {
                 "model.trainable_dtype is bf16, and so are they", "Set it to 0, or model.trainable_dtype=fp32.");
 }
 
-/// What is trained stays whole on every rank; frozen weights are gathered by passes that all ranks make.
-void check_sharding(Section& root, const RunOptions& options) {
-  if (options.parallel.shard == Shard::none) return;
-  const auto refuse = [&](const std::string& why, const char* instead) {
-    root.section("parallel")
-        .reject("shard", "full splits the frozen weights of a language model over ranks", why, instead);
-  };
-  const char* const none = "Set parallel.shard=none.";
-  if (!options.is_language()) refuse("task is image, which trains all weights", none);
+using Refuse = std::function<void(const std::string& why, const char* instead)>;
+
+void check_split_weights(const RunOptions& options, const Refuse& refuse) {
+  const char* const others = "Set parallel.shard=optimizer or none.";
+  if (!options.is_language()) refuse("task is image, which trains all weights", others);
   if (options.is_language() && !options.method.has_adapters())
     refuse(fmt::format("method.name is {}, which trains all weights", word_of(options.method.name, kMethodWords)),
-           "Set method.name=lora or qlora, or parallel.shard=none.");
-  if (options.method.is_preference()) refuse("preference pairs need passes of the reference too", none);
+           "Set method.name=lora or qlora, or parallel.shard=optimizer.");
+  if (options.method.preference.reference == Reference::copy)
+    refuse("method.reference is copy, a second model that is not split", "Set method.reference=cached.");
+}
+
+/// Buckets are cut once, and each rank's part of them with it.
+void check_split_state(const RunOptions& options, const Refuse& refuse) {
+  if (options.parallel.measures_bucket || options.parallel.measures_dtype)
+    refuse("parallel.bucket_mb or parallel.gradient_dtype is measured, which changes the buckets",
+           "Set both to values, or leave them out.");
+  if (options.parallel.powersgd_rank > 0)
+    refuse("parallel.powersgd_rank compresses sums that all ranks need", "Set parallel.powersgd_rank=0.");
+  if (!options.is_language() && options.optimizer.name == OptimizerName::adamw8bit)
+    refuse("optimizer.name is adamw8bit, whose blocks are not in the order of the memory of images' weights",
+           "Set optimizer.name=adamw.");
+}
+
+/// What every rank would have to do alike: frozen weights are gathered by passes of all ranks, and state is cut once.
+void check_sharding(Section& root, const RunOptions& options) {
+  const Shard shard = options.parallel.shard;
+  if (shard == Shard::none) return;
+  const std::string word(word_of(shard, kShardWords));
+  const auto refuse = [&](const std::string& why, const char* instead) {
+    root.section("parallel")
+        .reject("shard",
+                word + (shard == Shard::full ? " splits the frozen weights of a language model over ranks"
+                                             : " splits the optimizer's state over ranks"),
+                why, instead);
+  };
   if (options.parallel.strategy != StrategyName::ddp_ds)
     refuse(fmt::format("parallel.strategy is {}", word_of(options.parallel.strategy, kStrategyWords)),
            "Set parallel.strategy=ddp-ds.");
-  if (options.run.chooses_micro_batch)
-    refuse("run.micro_batch is auto, which measures on each rank by itself", "Set run.micro_batch to a number.");
+  if (shard == Shard::full)
+    check_split_weights(options, refuse);
+  else
+    check_split_state(options, refuse);
 }
 
 /// Values that are right by themselves and wrong together.

@@ -5,14 +5,12 @@
 
 namespace multicard {
 
-std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics, const std::shared_ptr<Model>& model,
-                                const TaskScan& scan) {
+std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, const TaskParts& parts) {
   if (options.is_language())
-    return std::make_unique<LanguageTask>(options, communicator, device,
-                                          std::dynamic_pointer_cast<LanguageModel>(model), scan);
-  return std::make_unique<ImageTask>(options, communicator, device, statistics,
-                                     std::dynamic_pointer_cast<ImageClassifier>(model), scan);
+    return std::make_unique<LanguageTask>(options, communicator, parts.device, parts.sharding,
+                                          std::dynamic_pointer_cast<LanguageModel>(parts.model), parts.scan);
+  return std::make_unique<ImageTask>(options, communicator, parts.device, parts.statistics,
+                                     std::dynamic_pointer_cast<ImageClassifier>(parts.model), parts.scan);
 }
 
 }  // namespace multicard

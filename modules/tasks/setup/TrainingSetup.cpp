@@ -94,7 +94,9 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
-  task = make_task(options, communicator, own, statistics.get(), reused.model, reused.scan);
+  task = make_task(options, communicator,
+                   {own, statistics.get(), options.parallel.shard == Shard::full ? collectives.get() : nullptr,
+                    reused.model, reused.scan});
   check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
@@ -103,7 +105,6 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
                              options.precision == Precision::fp16 ? SkipsSteps::yes : SkipsSteps::no);
   });
   strategy->synchronise();
-  if (options.parallel.shard == Shard::full) with_agreed_memory([&] { task->shard(*collectives); });
   with_agreed_memory([&] {
     if (options.precision == Precision::fp16) scaler.emplace(own);
     if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
@@ -166,7 +167,10 @@ TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& 
 }
 
 void TrainingSetup::load(const TrainingState& state) {
-  copy_into(parts(), state);
+  CheckpointParts others = parts();
+  std::erase_if(others, [](const CheckpointPart& part) { return part.file == kOptimizerFile; });
+  copy_into(others, state);
+  if (strategy->updates()) strategy->load_optimizer_state(tensors_in(state, kOptimizerFile));
   if (scaler) restore_scaler(*scaler, state);
 }
 

@@ -2,6 +2,7 @@
 #include "support/moving.hpp"
 
 #include <limits>
+#include <string>
 
 namespace multicard {
 namespace {
@@ -13,10 +14,11 @@ const std::vector<Stage> kStages{{1, 3}, {2, 4}, {4, 4}, {3, 4}, {1, 5}};
 TEST(Moving, ImagesAreTrainedAsFromFilesBitForBitAndAsByARunThatStays) {
   const ScratchFolder scratch;
   write_shards(scratch);
-  for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
+  for (const char* strategy : {"ddp-ds", "ddp", "dp", "sharded"}) {
     SCOPED_TRACE(strategy);
     RunOptions options = image_options(scratch);
-    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value_or(StrategyName::ddp_ds);
+    if (strategy == std::string("sharded")) options.parallel.shard = Shard::optimizer;
     const Outcome moved = move_through(options, kStages), stayed = move_through(options, {{1, 20}});
     options.run.output = scratch / strategy;
     const Outcome resumed = resume_through(options, kStages);

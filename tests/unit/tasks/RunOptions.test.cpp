@@ -192,7 +192,7 @@ const std::string kTextDeck = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\
 
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("parallel: {shard: hybrid}"),
-            "deck x.yaml, parallel.shard: hybrid is not available in this version (available: none, full)");
+            "deck x.yaml, parallel.shard: hybrid is not available in this version (available: none, optimizer, full)");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
             "deck x.yaml, method.name: expected one of full | lora | qlora | dpo | lora-dpo | qlora-dpo | qat | "
             "lora-qat, got 'dora'. Did you mean lora?");
@@ -376,8 +376,7 @@ TEST(RunOptions, AcceptsEveryValueThatIsAvailable) {
   for (const DeckKey& key : run_keys())
     for (const std::string& value : split(key.notes.available, ' '))
       if (!value.empty()) {
-        const bool is_text = key.tasks == KeyTasks::llm || key.path == "parallel.shard";  // which splits frozen weights
-        Deck deck = Deck::parse(is_text ? kTextDeck : "", "x.yaml");
+        Deck deck = Deck::parse(key.tasks == KeyTasks::llm || key.path == "parallel.shard" ? kTextDeck : "", "x.yaml");
         deck.set(std::string(key.path), value);
         EXPECT_NO_THROW(read_run_options(deck)) << key.path << " " << value;
       }

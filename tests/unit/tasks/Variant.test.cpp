@@ -150,7 +150,7 @@ TEST(Sweep, KeepsARefusedVariantWithItsReason) {
 
   ASSERT_EQ(variants.size(), 2U);
   EXPECT_EQ(variants[0].error,
-            "deck s.yaml, parallel.shard: hybrid is not available in this version (available: none, full)");
+            "deck s.yaml, parallel.shard: hybrid is not available in this version (available: none, optimizer, full)");
   EXPECT_EQ(variants[1].error, "");
 }
 

@@ -17,13 +17,16 @@ using test::LinearModel;
 using test::world;
 
 constexpr double kRate = 0.1;
+/// ddp-ds whose ranks share the optimizer's state; of two weights only rank 0 has any.
+constexpr const char* kSharded = "sharded";
 
 /// A strategy with what it works on.
 struct Training {
   explicit Training(const std::string& name, const OptimizerOptions& optimizer = {}, double start = 0.5)
       : model(start), collectives(make_collectives(Backend::automatic, world(), at::kCPU)), clock(at::kCPU) {
     ParallelOptions parallel;
-    parallel.strategy = value_of<StrategyName>(name, kStrategyWords).value();
+    parallel.shard = name == kSharded ? Shard::optimizer : Shard::none;
+    parallel.strategy = value_of<StrategyName>(name == kSharded ? "ddp-ds" : name, kStrategyWords).value();
     strategy = make_strategy(parallel, optimizer, {model, data, *collectives});
     strategy->synchronise();
     strategy->start_reading(0, 100);
@@ -147,7 +150,7 @@ TEST_P(EachStrategy, HasTheOptimizerWhereItUpdates) {
   EXPECT_EQ(training.strategy->optimizer_state().size(), updates ? 3u : 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, EachStrategy, testing::Values("dp", "ddp", "ddp-ds"));
+INSTANTIATE_TEST_SUITE_P(Strategies, EachStrategy, testing::Values("dp", "ddp", "ddp-ds", kSharded));
 
 TEST(Strategy, TheLargestShardHoldsForAnyNumberOfRows) {
   Training training("ddp-ds");

@@ -7,7 +7,7 @@ namespace multicard {
 
 inline std::unique_ptr<Optimizer> optimizer_of(const OptimizerOptions& options, const NamedTensors& parameters,
                                                const std::vector<at::Tensor>& gradients) {
-  return make_optimizer(options, ParameterGroups(parameters, decay_of(options)), gradients);
+  return make_optimizer(options, updated_tensors(ParameterGroups(parameters, decay_of(options)), gradients));
 }
 
 inline double gradient_norm(const Optimizer& optimizer) {

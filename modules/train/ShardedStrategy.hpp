@@ -1,0 +1,33 @@
+#pragma once
+/// \file Data parallelism whose ranks share the optimizer's state.
+
+#include "dist/ParameterPieces.hpp"
+#include "train/ReplicatedStrategy.hpp"
+
+namespace multicard {
+
+/// ddp-ds of which each rank updates a part of the parameters (Rajbhandari et al. 2020, arXiv 1910.02054, stage 1): it
+/// gets the sums of that part of each bucket of gradients, holds the optimizer's state for it, and sends the others
+/// what has become of the parameters. As much is sent as by an all-reduce; the state of R ranks takes 1 / R of the
+/// memory.
+class ShardedStrategy final : public ReplicatedStrategy {
+ public:
+  /// See make_strategy().
+  ShardedStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
+                  const OptimizerOptions& optimizer);
+
+  bool updates() const override { return true; }
+  void share_parameters() override { pieces_.share(); }
+  NamedTensors optimizer_state() const override { return whole_; }
+  void load_optimizer_state(const NamedTensors& state) override;
+  void gather_state() override;
+
+ private:
+  void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
+  std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
+
+  ParameterPieces pieces_;
+  NamedTensors whole_;  ///< what a checkpoint holds: on rank 0's host; elsewhere on the meta device
+};
+
+}  // namespace multicard
