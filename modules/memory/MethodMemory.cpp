@@ -86,6 +86,12 @@ class FewLayers {
     estimate.reference = model_.frozen().reference;
     return estimate;
   }
+  std::int64_t largest_bucket(const SummingRanks& ranks) const {
+    std::int64_t largest = ranks.bucket_bytes;
+    for (const NamedTensor& parameter : parameters_)
+      largest = std::max(largest, static_cast<std::int64_t>(parameter.tensor.nbytes()));
+    return largest;
+  }
   std::int64_t bytes_of_weight() const { return parameters_.front().tensor.element_size(); }
   std::int64_t chunk() const { return model_.network().loss_chunk(); }
 
@@ -143,6 +149,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     lasting.push_back(network.lasting(options, ranks));
     chunk_ = network.chunk();
     bytes_of_weight = network.bytes_of_weight();
+    largest_bucket_ = std::max(largest_bucket_, network.largest_bucket(ranks));
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
                                                          lasting.back().optimizer + lasting.back().communication +
                                                          lasting.back().compression);
@@ -150,9 +157,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  if (options.parallel.shard == Shard::full && options.method.has_adapters())
-    lasting_.frozen -= spared_bytes(frozen_plan(options), num_ranks);
-  if (options.parallel.shard == Shard::optimizer) lasting_.optimizer /= num_ranks;
+  if (options.method.has_adapters()) spared_ = spared_bytes(frozen_plan(options), num_ranks);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
@@ -180,9 +185,16 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
   estimate.batches = input.device;
 }
 
+void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
+  if (shard == Shard::full) estimate.frozen -= spared_;
+  if (shard != Shard::optimizer || num_ranks_ == 1) return;
+  estimate.optimizer /= num_ranks_;
+  estimate.other += largest_bucket_ + largest_bucket_ / num_ranks_;  // what ranks send each other of weights
+}
+
 // A layer's workspace in backward is given back before the layer below begins, and so is not multiplied: each further
 // layer only adds what it keeps for backward.
-MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
+MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length, Shard shard) const {
   const std::int64_t width = length * (options_.method.is_preference() ? 2 : 1), tokens = rows * width;
   const WorkSize size{tokens, tokens, chunk_};
   StageBytes work = passes_.back().at_peak(size);
@@ -193,6 +205,7 @@ MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const 
       work[stage] += (num_layers_ - 2) * (two[stage] - one[stage]);
   }
   MemoryEstimate estimate = lasting_;
+  split(estimate, shard);
   add_batches(estimate, rows, width);
   estimate.set_work(device_.is_cuda() ? with_rounding(work) : work);
   return estimate;

@@ -19,11 +19,12 @@ class MethodMemory {
   /// cannot start from the deck's model, c10::Error of a device that fails
   MethodMemory(const RunOptions& options, at::Device device, int num_ranks);
 
-  /// Of `rows` rows of `length` tokens at a time; of preference pairs each answer has that length. A rank reads the
-  /// deck's rows of a step, or `rows` where those are more.
-  MemoryEstimate with(std::int64_t rows, std::int64_t length) const;
+  /// Of `rows` rows of `length` tokens at a time, with what `shard` splits over the ranks; of preference pairs each
+  /// answer has that length. A rank reads the deck's rows of a step, or `rows` where those are more.
+  MemoryEstimate with(std::int64_t rows, std::int64_t length, Shard shard) const;
 
  private:
+  void split(MemoryEstimate& estimate, Shard shard) const;
   void add_unequal_blocks();
   void add_batches(MemoryEstimate& estimate, std::int64_t rows, std::int64_t width) const;
 
@@ -31,7 +32,9 @@ class MethodMemory {
   at::Device device_;
   int num_ranks_;
   std::int64_t num_layers_ = 0, chunk_ = 0;
-  MemoryEstimate lasting_;            ///< of all layers
+  MemoryEstimate lasting_;            ///< of all layers, not split
+  std::int64_t spared_ = 0;           ///< of frozen weights, where these are split
+  std::int64_t largest_bucket_ = 0;   ///< bytes
   std::vector<MeasuredPair> passes_;  ///< of one layer and of two
 };
 

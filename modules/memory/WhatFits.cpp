@@ -87,6 +87,7 @@ std::vector<std::int64_t> lengths_for(const RunOptions& options) {
 struct Choice {
   TuningMethod method;
   bool checkpointing;
+  Shard shard;
   std::optional<MemoryEstimate> least = {};  ///< of one row of the shortest length
   std::vector<std::int64_t> rows = {};       ///< that fit, by length
   const char* problem = "";                  ///< why it could not be measured
@@ -96,8 +97,9 @@ std::string name_of(const Choice& choice) {
   return std::string(word_of(choice.method, kMethodWords));
 }
 
-std::string text_of(const Choice& choice) {
+std::string text_of(const Choice& choice, bool has_shards) {
   std::string line = fmt::format("  {:<12}{:<16}", name_of(choice), choice.checkpointing ? "on" : "off");
+  if (has_shards) line += fmt::format("{:<11}", word_of(choice.shard, kShardWords));
   if (!choice.least) return line + choice.problem;
   line += fmt::format("{:>10}", human_bytes(static_cast<double>(choice.least->total())));
   for (const std::int64_t rows : choice.rows)
@@ -109,6 +111,8 @@ std::string text_of(const Choice& choice) {
 std::string change_to(const Choice& choice, const RunOptions& options, std::int64_t rows) {
   std::string change = fmt::format("run.micro_batch={}", rows);
   if (choice.checkpointing && !options.model.activation_checkpointing) change += " model.activation_checkpointing=true";
+  if (choice.shard != options.parallel.shard)
+    change += fmt::format(" parallel.shard={}", word_of(choice.shard, kShardWords));
   if (choice.method == options.method.name) return change;
   const MethodOptions &deck = options.method, other = with_method(options, choice.method).method;
   const bool keeps_settings =
@@ -137,10 +141,10 @@ class FitTable {
   std::vector<std::string> lines() {
     for (const Word<TuningMethod>& word : kMethodWords)
       for (const bool checkpointing : {false, true})
-        choices_.push_back(choice_of(word.value, checkpointing));
+        add_choices(word.value, checkpointing);
     std::vector<std::string> lines{heading(), columns()};
     for (const Choice& choice : choices_)
-      lines.push_back(text_of(choice));
+      lines.push_back(text_of(choice, has_shards()));
     const std::vector<std::string> more = changes();
     lines.insert(lines.end(), more.begin(), more.end());
     return lines;
@@ -151,22 +155,44 @@ class FitTable {
     return estimate.total() + gaps_between(estimate.total()) <= question_.available;
   }
 
-  Choice choice_of(TuningMethod method, bool checkpointing) const {
-    Choice choice{method, checkpointing};
+  bool has_shards() const {
+    return question_.num_ranks > 1 && question_.options.parallel.strategy == StrategyName::ddp_ds;
+  }
+
+  /// What the ranks can split. \param options with a method
+  std::vector<Shard> shards_of(const RunOptions& options) const {
+    if (!has_shards()) return {question_.options.parallel.shard};
+    if (options.method.has_adapters())
+      return options.method.preference.reference == Reference::copy ? std::vector{Shard::none}
+                                                                    : std::vector{Shard::none, Shard::full};
+    return {Shard::none, Shard::optimizer};
+  }
+
+  /// Without and with what ranks can split, of one measurement.
+  void add_choices(TuningMethod method, bool checkpointing) {
     RunOptions options = question_.options;
     options.model.activation_checkpointing = checkpointing;
+    const auto refuse = [&](const char* problem) {
+      choices_.push_back({method, checkpointing, Shard::none, {}, {}, problem});
+    };
     try {
-      const MethodMemory memory(with_method(options, method), question_.device, question_.num_ranks);
-      choice.least = memory.with(1, lengths_.front());
-      for (const std::int64_t length : lengths_)
-        choice.rows.push_back(
-            largest_that_fits(kMostRows, [&](std::int64_t rows) { return fits(memory.with(rows, length)); }));
+      const RunOptions asked = with_method(options, method);
+      const MethodMemory memory(asked, question_.device, question_.num_ranks);
+      for (const Shard shard : shards_of(asked))
+        choices_.push_back(choice_of({method, checkpointing, shard}, memory));
     } catch (const UsageError&) {
-      choice.problem = "cannot start from this model";
+      refuse("cannot start from this model");
     } catch (const c10::OutOfMemoryError&) {
-      choice.problem = "two layers of the model do not fit the device";
+      refuse("two layers of the model do not fit the device");
     }
     release_cached_device_memory(question_.device);
+  }
+
+  Choice choice_of(Choice choice, const MethodMemory& memory) const {
+    choice.least = memory.with(1, lengths_.front(), choice.shard);
+    for (const std::int64_t length : lengths_)
+      choice.rows.push_back(largest_that_fits(
+          kMostRows, [&](std::int64_t rows) { return fits(memory.with(rows, length, choice.shard)); }));
     return choice;
   }
 
@@ -178,7 +204,9 @@ class FitTable {
   }
 
   std::string columns() const {
-    std::string line = fmt::format("  {:<12}{:<16}{:>10}", "method", "checkpointing", "1 row");
+    std::string line = fmt::format("  {:<12}{:<16}", "method", "checkpointing");
+    if (has_shards()) line += fmt::format("{:<11}", "shard");
+    line += fmt::format("{:>10}", "1 row");
     for (const std::int64_t length : lengths_)
       line += fmt::format("{:>8}", grouped(length));
     return line;

@@ -167,6 +167,12 @@ class Choices(Memory):
         for ranks in (1, 2):
             _, out, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB"))
             lines = [line.split() for line in err.splitlines() if re.match(r"  \S+ +(on|off) ", line)]
+            if ranks > 1:
+                splits = [line.pop(2) for line in lines]
+                self.assertEqual(splits[::2], ["none"] * (len(splits) // 2))
+                self.assertEqual(dict(zip([line[0] for line in lines[1::2]], splits[1::2])),
+                                 {method: "full" if "lora" in method else "optimizer" for method in METHODS})
+                lines = lines[::2]
             self.assertEqual([line[0] for line in lines[::2]], list(METHODS), err)
             self.assertFalse(Path(self.path("out")).exists())
         rows = {(line[0], line[1]): [int(x) if x != "-" else 0 for x in line[4:]] for line in lines}
@@ -180,23 +186,24 @@ class Choices(Memory):
     def test_what_fits_is_what_is_predicted(self):
         _, _, err = self.expect(0, run(1, "run", self.deck, "--what-fits", "--memory", "60MB"))
         rows = int(re.search(r"  fits: run.micro_batch=(\d+)\n", err)[1])
-        row = [line.split() for line in err.splitlines() if re.match("  lora +off", line)][0]
         self.assertLess(rows, 1024)
-        one = float(row[2]) * (1e6 if row[3] == "MB" else 1e3)
         tokens = self.path("rows.jsonl")
         Path(tokens).write_text("".join(json.dumps({"input_ids": [7] * 512, "labels": [7] * 512}) + "\n"
                                         for _ in range(8)))
         self.expect(0, run(1, "prepare", "text", "--type", "tokens", "--in", tokens, "-o", self.path("rows")))
-        _, _, err = self.expect(0, run(1, "run", self.deck, "--dry-run", "data.train=%s/rows-*.h5" % self.scratch,
-                                       "run.micro_batch=1"))
-        predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
-        self.assertAlmostEqual(one, predicted, delta=0.02 * predicted)
+        for ranks, shard in ((1, "none"), (2, "none"), (2, "full")):
+            _, _, err = self.expect(0, run(ranks, "run", self.deck, "--dry-run", "run.micro_batch=1",
+                                           "data.train=%s/rows-*.h5" % self.scratch, "parallel.shard=" + shard))
+            predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
+            one = self.what_fits(ranks=ranks, shard=shard)
+            self.assertAlmostEqual(one, predicted, delta=0.02 * predicted, msg="%d %s" % (ranks, shard))
 
-    def what_fits(self, *overrides, ranks=1, method="lora"):
+    def what_fits(self, *overrides, ranks=1, method="lora", shard="none"):
         """Bytes of one row of the shortest length by a method, without checkpointing."""
         _, _, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB", *overrides))
-        row = [line.split() for line in err.splitlines() if re.match("  %s +off" % method, line)][0]
-        return float(row[2]) * {"kB": 1e3, "MB": 1e6}[row[3]]
+        kind = method + " +off" + (" +" + shard if ranks > 1 else "")
+        number, unit = re.search(r"^  %s +([0-9.]+) (kB|MB)" % kind, err, re.M).groups()
+        return float(number) * {"kB": 1e3, "MB": 1e6}[unit]
 
     def test_what_fits_counts_batches_and_sums_in_16_bits(self):
         plain = self.what_fits()
