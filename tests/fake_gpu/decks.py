@@ -52,6 +52,7 @@ DECKS = [
     Deck("llm/llama3_8b_1gpu", "llm/llama3_8b_1gpu.yaml", steps=(2, 4)),
     Deck("llm/llama3_8b_4gpu", "llm/llama3_8b_4gpu.yaml", ranks=4, steps=(2, 3), is_tested=False),
     Deck("llm/llama3_8b_8gpu", "llm/llama3_8b_8gpu.yaml", ranks=8, steps=(2, 3), is_tested=False),
+    Deck("llm/llama3_70b_lora_8gpu", "llm/llama3_70b_lora_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
 ]
 
 
@@ -164,8 +165,8 @@ class Inputs:
             return [self.stories(), "model.path=%s" % TINY_MODEL]
         if deck.path == "llm/dpo.yaml":
             return [self.pairs(), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
-        if deck.path.startswith("llm/llama3_8b"):
-            shape, config = self.shape("llama3_8b_shape")
+        if deck.path.startswith("llm/llama3_"):
+            shape, config = self.shape("llama3_8b_shape" if "_8b_" in deck.path else "llama3_70b_shape")
             return [self.rows(config, 2048, 384), "model.path=%s" % shape, "model.random_weights=true"]
         return [self.rows(SMOLLM2, 512, 64), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
 

@@ -61,7 +61,8 @@ class TextDecks(TrainingCase):
                  "qat": {"method.fake_quant_step": 1, "method.group_size": 32},
                  "gsm8k": {"shards": questions, "data.max_length": 256, "evaluate.questions.limit": 2,
                            "evaluate.questions.max_new": 8},
-                 "llama3_8b_1gpu": {}, "llama3_8b_4gpu": {"world": 2}, "llama3_8b_8gpu": {"world": 2}}
+                 "llama3_8b_1gpu": {}, "llama3_8b_4gpu": {"world": 2}, "llama3_8b_8gpu": {"world": 2},
+                 "llama3_70b_lora_8gpu": {"world": 2}, "llama3_70b_qlora_8gpu_24gb": {"world": 2}}
         for deck, changes in decks.items():
             with self.subTest(deck):
                 _, run = self.tune(deck, **changes)

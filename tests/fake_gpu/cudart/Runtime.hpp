@@ -24,6 +24,7 @@ struct Settings {
   int devices, driver, fail_rank;
   bool is_async, keeps_sites;
   std::int64_t kernel_us, memory, hidden, fail_at;
+  std::int64_t largest_copy;  ///< bytes; see is_made()
   cudaError_t fail_error;
   std::vector<std::int64_t> log_at;
 };

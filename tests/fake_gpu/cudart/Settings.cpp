@@ -39,10 +39,15 @@ const Settings& settings() {
       .memory = environment("FAKE_GPU_MEMORY_MIB", 81079 - 520) * static_cast<std::int64_t>(kMiB),
       .hidden = environment("FAKE_GPU_HIDDEN_MIB", 0) * static_cast<std::int64_t>(kMiB),
       .fail_at = environment("FAKE_GPU_FAIL_AT", 0),
+      .largest_copy = environment("FAKE_GPU_LARGEST_COPY_MIB", std::int64_t{1} << 40) * static_cast<std::int64_t>(kMiB),
       .fail_error = static_cast<cudaError_t>(environment("FAKE_GPU_FAIL_ERROR", cudaErrorECCUncorrectable)),
       .log_at = numbers("FAKE_GPU_LOG_AT"),
   };
   return one;
+}
+
+bool is_made(std::size_t bytes) {
+  return static_cast<std::int64_t>(bytes) <= settings().largest_copy;
 }
 
 int num_devices() {

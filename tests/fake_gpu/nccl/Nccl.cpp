@@ -133,7 +133,7 @@ ncclResult_t collective(const char* call, std::size_t bytes, ncclComm_t handle, 
   fake::counter("nccl", call).add(bytes);
   fake::tell_kernel(stream, kernel_of(call));
   fake::submit(stream, [rendezvous = rendezvous_of(handle), name = name_of_next(call), bytes, body] {
-    if (rendezvous->agree_on(name, bytes)) body(*rendezvous);
+    if (rendezvous->agree_on(name, bytes) && fake::is_made(bytes)) body(*rendezvous);
   });
   return ncclSuccess;
 }
