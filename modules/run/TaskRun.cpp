@@ -282,6 +282,7 @@ void TaskRun::save_checkpoint() {
   clock_.pause();
   setup_.strategy->gather_state();
   checkpoints_.copy(setup_.parts(), changing_before_update());
+  setup_.strategy->release_gathered();
   trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.steps().add_step_times(clock_.take_all());
   CheckpointContent content{trainer_state(), summary(), std::nullopt};

@@ -150,6 +150,7 @@ TrainingState TaskRun::collect() {
   agreed(setup_.communicator, [&] {  // memory may run out
     if (setup_.communicator.is_root()) with_known_errors([&] { state.parts = host_copies(setup_.parts()); });
   });
+  setup_.strategy->release_gathered();
   state.history = whole_history();
   state.tables = summary().tables;
   state.best = checkpoints_.best();

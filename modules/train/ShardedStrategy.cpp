@@ -31,6 +31,12 @@ NamedTensors shapes_of_state(const OptimizerOptions& options, const ParameterGro
   return make_optimizer(options, all)->state();
 }
 
+NamedTensors on_host(NamedTensors shapes) {
+  for (auto& [name, tensor] : shapes)
+    tensor = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
+  return shapes;
+}
+
 /// exp_avg.NAME -> exp_avg, NAME; a state of all parameters has no second part.
 std::pair<std::string, std::string> kind_and_parameter(const std::string& name) {
   const std::size_t dot = std::min(name.find('.'), name.size());
@@ -59,12 +65,9 @@ ShardedStrategy::ShardedStrategy(const StrategyParts& parts, const GradientReduc
                                  const OptimizerOptions& optimizer)
     : ReplicatedStrategy(parts, to_parts(reduction), optimizer, Reading::sharded, Updates::no),
       pieces_(groups().tensors(), reducer(), parts.collectives),
-      whole_(shapes_of_state(optimizer, groups())) {
+      shapes_(shapes_of_state(optimizer, groups())),
+      whole_(shapes_) {
   update_with(own_optimizer(optimizer));
-  if (parts.collectives.rank() > 0) return;
-  for (NamedTensor& entry : whole_)
-    entry.tensor =
-        at::empty_strided(entry.tensor.sizes(), entry.tensor.strides(), entry.tensor.options().device(at::kCPU));
 }
 
 /// Null on a rank that has nothing to update.
@@ -96,6 +99,7 @@ void ShardedStrategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
 void ShardedStrategy::gather_state() {
   ReplicatedStrategy::gather_state();
   const at::NoGradGuard no_grad;
+  if (parts().collectives.rank() == 0) whole_ = on_host(shapes_);
   const std::vector<std::string> names = groups().names();
   const std::vector<at::Tensor> parameters = groups().tensors();
   std::map<std::string, at::Tensor> own;

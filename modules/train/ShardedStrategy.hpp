@@ -21,13 +21,15 @@ class ShardedStrategy final : public ReplicatedStrategy {
   NamedTensors optimizer_state() const override { return whole_; }
   void load_optimizer_state(const NamedTensors& state) override;
   void gather_state() override;
+  void release_gathered() override { whole_ = shapes_; }
 
  private:
   void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
   std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
 
   ParameterPieces pieces_;
-  NamedTensors whole_;  ///< what a checkpoint holds: on rank 0's host; elsewhere on the meta device
+  NamedTensors shapes_;  ///< of what a checkpoint holds, on the meta device
+  NamedTensors whole_;   ///< that; gathered on rank 0's host, else shapes_
 };
 
 }  // namespace multicard

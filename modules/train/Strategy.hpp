@@ -82,8 +82,8 @@ class Strategy {
   /// Whether this rank changes the parameters, and so has an optimizer.
   virtual bool updates() const { return optimizer_ != nullptr; }
   /// The optimizer's tensors for a checkpoint (Optimizer::state, of whole parameters); nothing on ranks that do not
-  /// update. Where state is split over ranks these are copies of rank 0, which gather_state() fills; those of others
-  /// are on the meta device.
+  /// update. Where state is split over ranks they are on the meta device, but for copies of rank 0 from gather_state()
+  /// to release_gathered().
   virtual NamedTensors optimizer_state() const;
   /// Gives the optimizer's tensors the values of whole parameters' ones. On ranks that update.
   virtual void load_optimizer_state(const NamedTensors& state);
@@ -92,6 +92,8 @@ class Strategy {
   /// Collective. Before optimizer_state() and compression_state() are saved: puts what is split over ranks where it is
   /// saved from (GradientReducer::spread_error too).
   virtual void gather_state() { reducer_.spread_error(); }
+  /// When what was gathered has been copied.
+  virtual void release_gathered() {}
   /// What compressed gradients carry from step to step, the tensors themselves: error.NAME, q.NAME.
   NamedTensors compression_state() const;
   std::size_t num_buckets() const { return reducer_.num_buckets(); }
