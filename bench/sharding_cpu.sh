@@ -3,8 +3,8 @@
 # rows of text.
 #
 # usage: bench/sharding_cpu.sh [--length 512] [--steps 8] [--repeats 5] [--precision bf16] [-o FOLDER]
-# Every repeat runs LoRA with parallel.shard none and full, and full tuning with none and optimizer, every second one the
-# other way round. Prints of each pair the median tokens/s, the ratio to none of the same repeat as median and range, and
+# Every repeat runs LoRA with parallel.shard none and full, and full tuning with none and optimizer, every second one
+# the other way round. Prints of each the median tokens/s, the ratio to none of the same repeat as median and range, and
 # the memory that tensors of a rank took at their peak. Run it on an otherwise idle machine.
 set -euo pipefail
 export LC_ALL=C  # decimal points
@@ -62,7 +62,8 @@ tabulate() {
       END { for (i in rate) print rate[i], rate[i] / of_base[i], peak }' "$folder/rates.txt" | sort -k2n |
       awk -v name="$1" '{ rate[NR] = $1; ratio[NR] = $2; peak = $3 }
         END { m = int((NR + 1) / 2)
-              printf "%-16s %9.1f %8.3f %7.3f-%7.3f %12.0f\n", name, rate[m], ratio[m], ratio[1], ratio[NR], peak / 1e6 }'
+              printf "%-16s %9.1f %8.3f %7.3f-%7.3f %12.0f\n", name, rate[m], ratio[m], ratio[1], ratio[NR],
+                peak / 1e6 }'
   done
 }
 
