@@ -1,6 +1,7 @@
 #include "nn/language/LlamaBlock.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -213,7 +214,14 @@ class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
     {
       const at::AutoGradMode records(true);
       const Residual out = block->forward({saved[0], {}}, holder->pass);
-      found = torch::autograd::grad({out.x, out.delta}, inputs, gradients, /*retain_graph=*/std::nullopt,
+      // Where adapters are those of the MLP alone, x of a block whose input needs no gradient has none.
+      variable_list outputs, of_outputs;
+      for (const auto& [output, gradient] : {std::pair(out.x, gradients[0]), std::pair(out.delta, gradients[1])}) {
+        if (!output.requires_grad()) continue;
+        outputs.push_back(output);
+        of_outputs.push_back(gradient);
+      }
+      found = torch::autograd::grad(outputs, inputs, of_outputs, /*retain_graph=*/std::nullopt,
                                     /*create_graph=*/false, /*allow_unused=*/true);
     }
     variable_list result(1 + saved.size() + 2);  // block and pass have none
