@@ -12,6 +12,7 @@
 #include "base/Log.hpp"
 #include "base/StandardOutput.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "comm/Topology.hpp"
 #include "device/Device.hpp"
 #include "device/DeviceError.hpp"
@@ -135,22 +136,26 @@ class Generation {
     prompts_ = encode(read_prompts(arguments), *prompter_, arguments, config_);
   }
 
-  /// \param sharding see load_weights()
-  void load(at::Device device, TensorCollectives* sharding) {
-    network_ = load_model(source_, dtype_, device, sharding);
+  void load(at::Device device) { network_ = load_model(source_, dtype_, device); }
+  /// On ranks that split the weights.
+  /// @{
+  void plan() { plan_ = plan_model(source_, dtype_); }
+  /// Collective.
+  void load(TensorCollectives& sharding) { network_ = load_model(source_, *plan_, sharding); }
+  /// @}
+  /// Waits for the hash of the base model.
+  void check() {
+    if (base_hash_.valid()) check_base(source_.provenance, base_hash_.get(), *source_.adapter, source_.model);
   }
   Llama& network() { return *network_; }
 
   /// On rank 0.
   void answer() {
-    const auto check = [&] {  // once, before anything is printed
-      if (base_hash_.valid()) check_base(source_.provenance, base_hash_.get(), *source_.adapter, source_.model);
-    };
     const bool is_json = arguments_.json || !arguments_.prompts.empty();
     ShowText show;
     if (!is_json)
       show = [&](std::size_t, const std::string& text) {
-        check();
+        check();  // once, before anything is printed
         print(text);
       };
     const std::vector<Answer> found = answers(*network_, *prompter_, prompts_, answer_options(arguments_), show);
@@ -165,6 +170,7 @@ class Generation {
   ModelSource source_;
   LlamaConfig config_;
   at::ScalarType dtype_ = at::kFloat;
+  std::optional<NetworkPlan> plan_;
   std::future<std::string> base_hash_;
   std::optional<Prompter> prompter_;
   EncodedPrompts prompts_;
@@ -173,7 +179,7 @@ class Generation {
 
 void answer_on_root(const GenerateArguments& arguments, at::Device device) {
   Generation generation(arguments, true);
-  generation.load(device, nullptr);
+  generation.load(device);
   generation.answer();
 }
 
@@ -181,8 +187,10 @@ void answer_on_root(const GenerateArguments& arguments, at::Device device) {
 std::optional<Error> answer_sharded(const GenerateArguments& arguments, at::Device device, const Communicator& world) {
   const auto collectives = make_collectives(Backend::automatic, world, device);
   std::unique_ptr<Generation> generation;
-  agreed(world, [&] { generation = std::make_unique<Generation>(arguments, world.is_root()); });
-  agreed(world, [&] { with_known_errors([&] { generation->load(device, collectives.get()); }); });
+  agreed_after_long_work(world, [&] { generation = std::make_unique<Generation>(arguments, world.is_root()); });
+  agreed(world, [&] { with_known_errors([&] { generation->plan(); }); });
+  agreed(world, [&] { with_known_errors([&] { generation->load(*collectives); }); });
+  agreed_after_long_work(world, [&] { generation->check(); });
   std::optional<Error> failure;
   generation->network().with_unequal_passes([&] {
     if (world.is_root()) failure = error_of([&] { generation->answer(); });

@@ -72,24 +72,11 @@ std::future<std::string> hash_base(const ModelSource& source) {
 
 namespace {
 
-std::unique_ptr<Llama> load_weights(const ModelSource& source, at::ScalarType dtype, at::Device device,
-                                    TensorCollectives* sharding) {
-  const bool has_average = !source.adapter && tuned_file_of(source.model) == kAverageFile;
-  if (sharding) {
-    NetworkPlan plan = plan_network(source.model, dtype, source.random_seed, source.format);
-    if (has_average) plan.files = ModelFolder::of_file(CheckpointStore::average_file(source.model));
-    return load_sharded_network(plan, *sharding).network;
-  }
-  std::unique_ptr<Llama> network = load_network(source.model, dtype, device, source.random_seed, source.format);
-  if (has_average) load_average(*network, source.model);
-  return network;
+bool has_average(const ModelSource& source) {
+  return !source.adapter && tuned_file_of(source.model) == kAverageFile;
 }
 
-}  // namespace
-
-std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device,
-                                  TensorCollectives* sharding) {
-  std::unique_ptr<Llama> network = load_weights(source, dtype, device, sharding);
+std::unique_ptr<Llama> adapted(std::unique_ptr<Llama> network, const ModelSource& source, at::ScalarType dtype) {
   if (source.adapter) {
     const PeftAdapter adapter = PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter));
     warn_of(adapter.config().remarks);
@@ -98,6 +85,26 @@ std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtyp
   }
   network->set_training(Mode::evaluate);
   return network;
+}
+
+}  // namespace
+
+std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device) {
+  std::unique_ptr<Llama> network = load_network(source.model, dtype, device, source.random_seed, source.format);
+  if (has_average(source)) load_average(*network, source.model);
+  return adapted(std::move(network), source, dtype);
+}
+
+NetworkPlan plan_model(const ModelSource& source, at::ScalarType dtype) {
+  NetworkPlan plan = plan_network(source.model, dtype, source.random_seed, source.format);
+  if (!has_average(source)) return plan;
+  plan.files = ModelFolder::of_file(CheckpointStore::average_file(source.model));
+  check_files(plan);
+  return plan;
+}
+
+std::unique_ptr<Llama> load_model(const ModelSource& source, const NetworkPlan& plan, TensorCollectives& sharding) {
+  return adapted(load_sharded_network(plan, sharding).network, source, plan.dtype);
 }
 
 }  // namespace multicard

@@ -10,7 +10,7 @@
 #include "Commands.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "kernels/WeightFormat.hpp"
-#include "nn/language/Llama.hpp"
+#include "nn/language/LanguageFactory.hpp"
 #include "tasks/language/ProvenanceMetadata.hpp"
 
 namespace multicard {
@@ -31,9 +31,13 @@ ModelSource find_model(const GenerateArguments& arguments, bool is_root);
 /// The hash of the base model while other work continues, where it can be compared; else no future.
 std::future<std::string> hash_base(const ModelSource& source);
 
-/// The network with its adapter or moving average, for evaluation. \param sharding collective then, and the weights are
-/// split over its ranks; may be null
-std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device,
-                                  TensorCollectives* sharding);
+/// The network with its adapter or moving average, for evaluation.
+std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device);
+
+/// The same on ranks that split its weights: what is to be loaded, and collectively the rest.
+/// @{
+NetworkPlan plan_model(const ModelSource& source, at::ScalarType dtype);
+std::unique_ptr<Llama> load_model(const ModelSource& source, const NetworkPlan& plan, TensorCollectives& sharding);
+/// @}
 
 }  // namespace multicard

@@ -83,12 +83,12 @@ double NodeAllGather::gather_piece(const GatherOperand& operand, std::size_t fir
 void NodeAllGather::gather_by_messages(const GatherOperand& operand) {
   const auto num_ranks = static_cast<std::size_t>(group_.all.size());
   const auto me = static_cast<std::size_t>(group_.all.rank());
-  for (std::size_t first = 0; first < operand.part_bytes; first += kMaxTransferBytes / 2) {
+  for (std::size_t first = 0; first < operand.part_bytes; first += NodeGroup::kStageBytes) {
     std::vector<std::byte*> places;
     for (std::size_t r = 0; r < num_ranks; ++r)
       places.push_back(operand.whole + r * operand.part_bytes + first);
     const std::vector<const std::byte*> own(num_ranks, operand.part + first);
-    pairwise_exchange(group_.all, own, places, std::min(kMaxTransferBytes / 2, operand.part_bytes - first));
+    pairwise_exchange(group_.all, own, places, std::min(NodeGroup::kStageBytes, operand.part_bytes - first));
   }
   copy_bytes(operand.whole + me * operand.part_bytes, operand.part, operand.part_bytes);
 }

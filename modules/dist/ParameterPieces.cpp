@@ -18,6 +18,8 @@ namespace multicard {
 namespace {
 
 constexpr std::int64_t kPacking = 16;
+/// As Adamw8bitOptimizer has it, at least.
+constexpr std::int64_t kFewElements = 4096;
 
 std::int64_t packed_size(std::int64_t bytes) {
   return (bytes + kPacking - 1) / kPacking * kPacking;
@@ -60,9 +62,9 @@ ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, cons
       gradients_.push_back(flats.at(plan.buckets[bucket].type)
                                .narrow(0, plan.places[piece.parameter].offset + piece.first, piece.count));
     }
-    // Moments may be float32 where values are bfloat16.
-    const auto width = std::max<std::int64_t>(sizeof(float), c10::elementSize(plan.buckets[bucket].type));
-    most = std::max(most, buckets_[bucket].part * width + kPacking * std::ssize(buckets_[bucket].at));
+    for (int rank = 0; rank < collectives.size(); ++rank)
+      most = std::max(most,
+                      most_sent(bucket, rank, static_cast<std::int64_t>(c10::elementSize(plan.buckets[bucket].type))));
   }
   shared_.own = values_;
   sent_ = collectives.allocate_flat(packed_size(most), at::kByte);
@@ -78,6 +80,16 @@ std::vector<ParameterPiece> ParameterPieces::pieces_of(std::size_t bucket, int r
     if (first < last) pieces.push_back({parameter, first - at, last - first});
   }
   return pieces;
+}
+
+/// Of values or of state. Moments of small parameters may be float32 where values are bfloat16.
+std::int64_t ParameterPieces::most_sent(std::size_t bucket, int rank, std::int64_t width) const {
+  std::int64_t bytes = 0;
+  for (const ParameterPiece& piece : pieces_of(bucket, rank)) {
+    const bool is_small = num_elements_[piece.parameter] < kFewElements;
+    bytes += packed_size(piece.count * (is_small ? std::max<std::int64_t>(width, sizeof(float)) : width));
+  }
+  return bytes;
 }
 
 std::vector<ParameterPieces::Packed> ParameterPieces::packed(std::size_t bucket, int rank, const State& state) const {

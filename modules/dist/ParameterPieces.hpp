@@ -52,8 +52,9 @@ class ParameterPieces {
     ParameterPiece piece;
     std::int64_t at = 0, bytes = 0;  ///< among what a rank sends of a bucket
   };
-  /// Calls `body` with each piece of a rank in a bucket.
+  /// The pieces of a rank in a bucket.
   std::vector<ParameterPiece> pieces_of(std::size_t bucket, int rank) const;
+  std::int64_t most_sent(std::size_t bucket, int rank, std::int64_t width) const;
   std::vector<Packed> packed(std::size_t bucket, int rank, const State& state) const;
   void gather_bucket(std::size_t bucket, const State& state);
 

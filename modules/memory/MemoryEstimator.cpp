@@ -97,6 +97,7 @@ MemoryEstimate estimate_memory(TrainingSetup& setup, MemoryGaps gaps) {
   RankMemory memory(setup);
   // By itself: where weights are split over ranks, the passes that follow are those of all of them.
   agreed(setup.communicator, [&] { check_lasting(memory); });
+  agreed(setup.communicator, [&] { with_device_errors(memory, [&] { memory.measure_passes(); }); });
   return agreed(setup.communicator, [&] { return estimate_of_rank(memory, setup, gaps); });
 }
 

@@ -86,8 +86,9 @@ class FewLayers {
     estimate.reference = model_.frozen().reference;
     return estimate;
   }
-  std::int64_t largest_bucket(const SummingRanks& ranks) const {
-    std::int64_t largest = ranks.bucket_bytes;
+  std::int64_t largest_bucket(const RunOptions& options, const SummingRanks& ranks) const {
+    const std::optional<double> bucket_mb = options.parallel.bucket_mb;
+    std::int64_t largest = bucket_mb ? static_cast<std::int64_t>(*bucket_mb * 1e6) : ranks.bucket_bytes;
     for (const NamedTensor& parameter : parameters_)
       largest = std::max(largest, static_cast<std::int64_t>(parameter.tensor.nbytes()));
     return largest;
@@ -149,7 +150,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     lasting.push_back(network.lasting(options, ranks));
     chunk_ = network.chunk();
     bytes_of_weight = network.bytes_of_weight();
-    largest_bucket_ = std::max(largest_bucket_, network.largest_bucket(ranks));
+    largest_bucket_ = std::max(largest_bucket_, network.largest_bucket(options, ranks));
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
                                                          lasting.back().optimizer + lasting.back().communication +
                                                          lasting.back().compression);

@@ -70,8 +70,11 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.frozen = frozen.weights;
   estimate.reference = frozen.reference;
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
-    for (const CheckpointPart& part : setup_.parts())
-      estimate.copies += bytes_of(part.tensors);
+    for (const CheckpointPart& part : setup_.parts()) {
+      const bool is_gathered =
+          !part.tensors.empty() && part.tensors.front().tensor.is_meta();  // into memory of its own
+      estimate.copies += bytes_of(part.tensors) * (is_gathered ? 2 : 1);
+    }
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   estimate.compression = compression_bytes(setup_.strategy->gradients(), compression_options(setup_.options));
   const std::int64_t known =
@@ -144,11 +147,24 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, s
   return estimate;
 }
 
-MemoryEstimate RankMemory::with(std::int64_t at_once) {
-  StageBytes work;
+// Where weights are split over ranks, the passes that are measured are those of all of them, with rows or without.
+StageBytes RankMemory::pass_bytes(std::int64_t at_once) {
+  if (at_once == 0 && setup_.options.parallel.shard != Shard::full) return {};
+  const StageBytes bytes =
+      setup_.task->measured_model().activation_bytes(part(std::max<std::int64_t>(1, at_once)), backward());
+  return at_once > 0 ? bytes : StageBytes{};
+}
+
+void RankMemory::measure_passes() {
   answer_bytes();  // before the rest, which counts what libraries and positions keep
+  evaluation_bytes(at_once());
+  pass_bytes(at_once());
+}
+
+MemoryEstimate RankMemory::with(std::int64_t at_once) {
+  answer_bytes();  // as measure_passes()
   const std::int64_t evaluation = evaluation_bytes(at_once);
-  if (at_once > 0) work = setup_.task->measured_model().activation_bytes(part(at_once), backward());
+  const StageBytes work = pass_bytes(at_once);
   return with_work(lasting(), work, evaluation);  // after the work, which makes libraries allocate what they keep
 }
 

@@ -34,7 +34,7 @@ std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const
 CompressionOptions compression_options(const RunOptions& options);
 
 /// Estimates the memory of one rank from its tensors and from a forward and backward over few small rows, which are
-/// made once. Not collective.
+/// made once. Collective where weights or the optimizer's state are split over ranks.
 class RankMemory {
  public:
   explicit RankMemory(TrainingSetup& setup) : setup_(setup) {}
@@ -47,6 +47,8 @@ class RankMemory {
 
   /// All but what steps take.
   MemoryEstimate lasting() const;
+  /// The first part of with(), of this rank's rows: what a device can fail in.
+  void measure_passes();
   /// With `at_once` rows at a time. \throws c10::Error of a device that fails
   MemoryEstimate with(std::int64_t at_once);
   /// Total as `estimate`, the one with `at_once`, but with activation checkpointing if it is off, without if it is on;
@@ -64,6 +66,7 @@ class RankMemory {
   std::int64_t available(const MemoryEstimate& estimate) const;
 
  private:
+  StageBytes pass_bytes(std::int64_t at_once);
   Backward backward();
   /// \param evaluation bytes of it
   MemoryEstimate with_work(MemoryEstimate estimate, StageBytes work, std::int64_t evaluation);

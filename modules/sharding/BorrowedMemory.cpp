@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/from_blob.h>
-
 namespace multicard {
 
 namespace {
@@ -46,15 +43,6 @@ std::optional<std::size_t> BorrowedMemory::offset_of(const at::Tensor& tensor) c
     if (piece.storage.unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl())
       return piece.first + static_cast<std::size_t>(tensor.storage_offset()) * tensor.element_size();
   return std::nullopt;
-}
-
-void BorrowedMemory::copy_to(const at::Tensor& row) const {
-  const at::NoGradGuard no_grad;
-  for (const Piece& piece : pieces_) {
-    const auto bytes = static_cast<std::int64_t>(piece.bytes);
-    row.narrow(0, static_cast<std::int64_t>(piece.first), bytes)
-        .copy_(at::from_blob(piece.storage.mutable_data(), {bytes}, row.options()));
-  }
 }
 
 void BorrowedMemory::lend(const at::Tensor& row) const {

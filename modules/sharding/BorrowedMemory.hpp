@@ -27,8 +27,6 @@ class BorrowedMemory {
   std::int64_t contents() const;
   /// Where a tensor begins, which is one of these or shares memory with one; nothing for another.
   std::optional<std::size_t> offset_of(const at::Tensor& tensor) const;
-  /// Copies what is in memory to `row`, uint8 [at least bytes()] on the same device.
-  void copy_to(const at::Tensor& row) const;
   /// Lets the tensors be in `row`, which must stay, and hold what they are to hold.
   void lend(const at::Tensor& row) const;
   /// The tensors have no memory; that which was their own is freed.

@@ -88,6 +88,7 @@ std::optional<ShardedBlocks::Range> ShardedBlocks::kept_of(std::int64_t block, c
 
 void ShardedBlocks::before_forward(std::int64_t block) {
   if (block == 0 && are_unequal_) anyone_computes(true);
+  num_passed_ = (block + 1) % num_blocks();
   use(block);
   start(block + 1);
 }
@@ -98,7 +99,7 @@ void ShardedBlocks::after_forward(std::int64_t block) {
 
 void ShardedBlocks::before_backward(std::int64_t block) {
   use(block);
-  start(block - 1);
+  if (block > deepest_) start(block - 1);
 }
 
 void ShardedBlocks::after_backward(std::int64_t block) {
@@ -107,6 +108,7 @@ void ShardedBlocks::after_backward(std::int64_t block) {
 
 void ShardedBlocks::end_unequal_passes() {
   are_unequal_ = false;
+  if (num_passed_ > 0) pass_by(num_passed_);
   while (anyone_computes(false))
     idle_forward();
 }
@@ -118,15 +120,19 @@ bool ShardedBlocks::anyone_computes(bool this_rank) {
   return ranks.item<float>() > 0;
 }
 
-void ShardedBlocks::idle_forward() {
-  for (std::int64_t block = 0; block < num_blocks(); ++block) {
+void ShardedBlocks::pass_by(std::int64_t first) {
+  for (std::int64_t block = first; block < num_blocks(); ++block) {
     before_forward(block);
     after_forward(block);
   }
 }
 
+void ShardedBlocks::idle_forward() {
+  pass_by(0);
+}
+
 void ShardedBlocks::idle_backward() {
-  for (std::int64_t block = num_blocks() - 1; block >= 0; --block) {
+  for (std::int64_t block = num_blocks() - 1; block >= deepest_; --block) {
     before_backward(block);
     after_backward(block);
   }

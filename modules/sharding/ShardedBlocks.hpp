@@ -54,6 +54,7 @@ class ShardedBlocks final : public BlockHooks {
   void after_forward(std::int64_t block) override;
   void before_backward(std::int64_t block) override;
   void after_backward(std::int64_t block) override;
+  void set_deepest(std::int64_t block) override { deepest_ = block; }
   /// The second one is collective: it gathers for as long as any rank makes passes.
   /// @{
   void begin_unequal_passes() override { are_unequal_ = true; }
@@ -91,6 +92,8 @@ class ShardedBlocks final : public BlockHooks {
   bool anyone_computes(bool this_rank);
   /// Waits for it and lets its tensors be there.
   void use(std::int64_t block);
+  /// Collective. The rest of the blocks from `first` on, without computing.
+  void pass_by(std::int64_t first);
 
   TensorCollectives& collectives_;
   Leftovers leftovers_;
@@ -98,7 +101,9 @@ class ShardedBlocks final : public BlockHooks {
   std::vector<Block> blocks_;
   std::array<Slot, kNumSlots> slots_;
   std::int64_t num_gathers_ = 0;
+  std::int64_t deepest_ = 0;  ///< the last block that backward reaches
   bool are_unequal_ = false;
+  std::int64_t num_passed_ = 0;  ///< blocks of the forward pass under way; 0: none is
 };
 
 }  // namespace multicard

@@ -41,6 +41,21 @@ std::map<std::string, int> owners_of(const WeightSinks& sinks, int num_ranks) {
   return owners;
 }
 
+/// Collective. Whether no rank has failed; one that has throws.
+bool on_all_ranks(TensorCollectives& collectives, const std::function<void()>& body) {
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const at::Tensor failed =
+      at::full({1}, error ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(collectives.device()));
+  collectives.all_reduce(failed);
+  if (error) std::rethrow_exception(error);
+  return failed.item<float>() == 0;
+}
+
 /// Fills a network.
 class Loading {
  public:
@@ -57,31 +72,16 @@ class Loading {
   bool run() {
     for (std::int64_t block = 0; block < blocks_.num_blocks(); ++block)
       if (!fill(block)) return false;
-    return on_all_ranks([&] { fill_ends(); });
+    return on_all_ranks(collectives_, [&] { fill_ends(); });
   }
 
  private:
-  /// Collective. Whether no rank has failed; one that has throws.
-  bool on_all_ranks(const std::function<void()>& body) {
-    std::exception_ptr error;
-    try {
-      body();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const at::Tensor failed =
-        at::full({1}, error ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(collectives_.device()));
-    collectives_.all_reduce(failed);
-    if (error) std::rethrow_exception(error);
-    return failed.item<float>() == 0;
-  }
-
   /// Collective.
   bool fill(std::int64_t block) {
     bool is_filled = false;
     const WeightSinks sinks = network_.block_sinks(block);
     blocks_.fill(block, [&] {
-      is_filled = on_all_ranks([&] { read(block, sinks); });
+      is_filled = on_all_ranks(collectives_, [&] { read(block, sinks); });
       if (!is_filled) return;
       for (const WeightSink& sink : sinks)
         sink.share(
@@ -137,18 +137,24 @@ class Loading {
 ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& collectives,
                                     ShardedBlocks::Leftovers leftovers) {
   const at::NoGradGuard no_grad;
-  std::vector<BorrowedMemory> memories;
   ShardedNetwork made;
-  made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
-                                         [&](const std::vector<at::Tensor>& matrices) {
-                                           memories.emplace_back(matrices);
-                                           memories.back().take();
-                                         });
-  const auto blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
+  std::shared_ptr<ShardedBlocks> blocks;
+  std::vector<BorrowedMemory> memories;
+  bool has_memory = on_all_ranks(collectives, [&] {
+    made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
+                                           [&](const std::vector<at::Tensor>& matrices) {
+                                             memories.emplace_back(matrices);
+                                             memories.back().take();
+                                           });
+  });
+  has_memory = has_memory && on_all_ranks(collectives, [&] {
+                 blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
+               });
+  if (!has_memory) return made;
+  made.network->set_block_hooks(blocks);
   Loading loading(plan, *made.network, *blocks, collectives);
   loading.run();
   made.bytes_read = loading.bytes_read();
-  made.network->set_block_hooks(blocks);
   return made;
 }
 

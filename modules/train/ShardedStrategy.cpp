@@ -6,8 +6,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
 
+#include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "train/Adamw8bitOptimizer.hpp"
 
 namespace multicard {
@@ -96,10 +100,29 @@ void ShardedStrategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
   if (found_inf.defined()) found_inf = sums[1].gt(0).to(at::kFloat);
 }
 
+/// On rank 0, which the others hear of.
+void ShardedStrategy::make_room() {
+  const at::Tensor failed = at::zeros({1}, reducer().flats().front().options().dtype(at::kFloat));
+  if (parts().collectives.rank() == 0) {
+    try {
+      whole_ = on_host(shapes_);
+    } catch (const std::exception&) {  // c10's, or the system's
+      failed.fill_(1);
+    }
+  }
+  parts().collectives.all_reduce(failed);
+  if (failed.item<float>() == 0) return;
+  throw EnvironmentError("the optimizer's state cannot be gathered for a checkpoint",
+                         fmt::format("rank 0 has not the {} of host memory that it takes",
+                                     human_bytes(static_cast<double>(bytes_of(shapes_)))),
+                         "Set run.checkpoint_every=0, or parallel.shard=none.")
+      .on_all_ranks();
+}
+
 void ShardedStrategy::gather_state() {
   ReplicatedStrategy::gather_state();
   const at::NoGradGuard no_grad;
-  if (parts().collectives.rank() == 0) whole_ = on_host(shapes_);
+  make_room();
   const std::vector<std::string> names = groups().names();
   const std::vector<at::Tensor> parameters = groups().tensors();
   std::map<std::string, at::Tensor> own;

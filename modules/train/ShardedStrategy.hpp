@@ -25,6 +25,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
 
  private:
   void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
+  void make_room();
   std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
 
   ParameterPieces pieces_;

@@ -59,6 +59,14 @@ class Sharding(TuningCase, Same):
         # The test set has fewer rows than there are ranks.
         self.check_same(3, METHODS["lora"], "run.micro_batch=auto", "run.global_batch=6", "evaluate.limit=2")
 
+    def test_fewer_rows_than_ranks(self):
+        few = ("data.limit=2", "run.steps=2", "run.epochs=null", "evaluate.limit=1")
+        self.check_same(3, METHODS["lora"], *few, step=2)
+
+    def test_adapters_of_the_last_block_alone(self):
+        self.check_same(3, "method={name: lora, rank: 4, targets: ['layers.1.mlp.up_proj']}", "run.global_batch=4",
+                        "run.micro_batch=1")
+
     def test_a_rank_reads_its_part_of_the_files(self):
         def megabytes_read(ranks):
             said = run(ranks, "run", self.deck, SHARD, "run.steps=1", "run.resume=never")[2]

@@ -17,7 +17,10 @@ class BlockHooks {
   virtual void after_forward(std::int64_t block) = 0;
   virtual void before_backward(std::int64_t block) = 0;
   virtual void after_backward(std::int64_t block) = 0;
-  /// Between these each rank makes as many passes as it likes, without gradients (Llama::with_unequal_passes()).
+  /// Backward goes no deeper than this block; from now on. The start is 0.
+  virtual void set_deepest(std::int64_t block) = 0;
+  /// Between these each rank makes as many passes as it likes, without gradients (Llama::with_unequal_passes()); the
+  /// last one may have ended within the network.
   /// @{
   virtual void begin_unequal_passes() = 0;
   virtual void end_unequal_passes() = 0;

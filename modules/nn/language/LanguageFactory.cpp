@@ -37,16 +37,22 @@ void make_blocks_equal(LlamaConfig& config) {
 
 /// Weights that a folder stores in 4 bits are held so.
 WeightFormat format_for(const LlamaConfig& config, WeightFormat format) {
-  if (config.is_stored_in_nf4) {
-    format.kind = WeightFormat::Kind::nf4;
-    if (config.has_nested_scales)
-      format.nested = *config.has_nested_scales ? DoubleQuantisation::on : DoubleQuantisation::off;
-  }
+  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
   if (config.int4_group_size > 0) {
     format.kind = WeightFormat::Kind::int4;
     format.group_size = config.int4_group_size;
   }
   return format;
+}
+
+/// Gives the plan the scales of weights that files store in NF4, quantised or not, where they store any.
+void take_nesting(const ModelFolder& files, NetworkPlan& plan) {
+  if (plan.format.kind != WeightFormat::Kind::nf4) return;
+  const std::vector<std::string> layers = Llama(plan.config, at::kFloat, at::kMeta).linear_layers();
+  const auto packed = std::find_if(layers.begin(), layers.end(),
+                                   [&](const std::string& layer) { return files.is_packed(layer + ".weight"); });
+  if (packed == layers.end()) return;
+  plan.format.nested = files.has_nested_scales(*packed + ".weight") ? DoubleQuantisation::on : DoubleQuantisation::off;
 }
 
 std::int64_t weight_bytes(const NetworkPlan& plan) {
@@ -66,10 +72,6 @@ LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
   for (const std::string& layer : layers)
     if (files ? !files->is_packed(layer + ".weight") : is_skipped(layer, config.skipped_modules))
       config.whole_layers.insert(layer);
-  if (files)
-    config.has_nested_scales = std::any_of(layers.begin(), layers.end(), [&](const std::string& layer) {
-      return files->has_nested_scales(layer + ".weight");
-    });
   return config;
 }
 
@@ -91,6 +93,7 @@ std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dt
 NetworkPlan plan_of_shape(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
   NetworkPlan plan{network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance), dtype};
   plan.format = format_for(plan.config, format);
+  if (plan.config.is_stored_in_nf4 && has_weights(folder)) take_nesting(ModelFolder::open(folder), plan);
   return plan;
 }
 
@@ -111,9 +114,14 @@ NetworkPlan plan_network(const std::string& folder, at::ScalarType dtype, std::o
   plan.random_seed = random_seed;
   if (random_seed) return plan;
   plan.files = ModelFolder::open(folder);
-  Llama shapes(plan.config, dtype, at::kMeta, plan.format);
-  plan.files->check(shapes.weights(), shapes.sinks(), output_layer_of(plan.config));
+  take_nesting(*plan.files, plan);
+  check_files(plan);
   return plan;
+}
+
+void check_files(const NetworkPlan& plan) {
+  Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format);
+  plan.files->check(shapes.weights(), shapes.sinks(), output_layer_of(plan.config));
 }
 
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,

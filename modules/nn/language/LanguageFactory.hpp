@@ -42,6 +42,8 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
 /// in NF4.
 std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::int64_t num_layers, WeightFormat format);
+/// Whether the files hold what the network needs. \throws DataError
+void check_files(const NetworkPlan& plan);
 /// The network of a folder for its sizes alone: what there is of files, all checks of their tensors left out.
 NetworkPlan plan_of_shape(const std::string& folder, at::ScalarType dtype, WeightFormat format);
 /// How many bytes the weights of load_network() take beyond those of zero_network() with all layers.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 
 #include "nn/language/Int4Weight.hpp"
@@ -46,6 +47,15 @@ Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_opti
 Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format,
              const BlockMade& made)
     : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, made)) {}
+
+std::int64_t Llama::Impl::deepest_in_backward() const {
+  const NamedTensors embedding = adapters.empty() ? ends.embedding_weights() : ends.saved_embedding();
+  if (!embedding.empty()) return 0;
+  const auto first = std::find_if(blocks.begin(), blocks.end(), [](const LlamaBlock& block) {
+    return !block.adapters().empty() || !block.saved().empty();
+  });
+  return first - blocks.begin();
+}
 
 Llama::~Llama() = default;
 
@@ -126,6 +136,7 @@ void Llama::add_adapters(const AdapterOptions& options) {
   fill_initial_adapters(low_rank, options.seed);
   impl_->dropout = options.settings.dropout;
   impl_->parameters = impl_->adapters;
+  if (impl_->hooks) impl_->hooks->set_deepest(impl_->deepest_in_backward());
 }
 
 const NamedTensors& Llama::adapters() const {
@@ -174,16 +185,29 @@ void Llama::set_fake_quantisation(FakeQuantisation state) {
 
 void Llama::set_block_hooks(std::shared_ptr<BlockHooks> hooks) {
   impl_->hooks = std::move(hooks);
+  if (impl_->hooks) impl_->hooks->set_deepest(impl_->deepest_in_backward());
 }
 
 BlockHooks* Llama::block_hooks() const {
   return impl_->hooks.get();
 }
 
+// Also where `body` fails: the other ranks still need this one, and hear of the failure when they are done.
 void Llama::with_unequal_passes(const std::function<void()>& body) {
-  if (impl_->hooks) impl_->hooks->begin_unequal_passes();
-  body();
-  if (impl_->hooks) impl_->hooks->end_unequal_passes();
+  if (!impl_->hooks) return body();
+  impl_->hooks->begin_unequal_passes();
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  try {
+    impl_->hooks->end_unequal_passes();
+  } catch (...) {
+    if (!error) throw;  // else of the same cause
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 std::int64_t Llama::loss_chunk() const {

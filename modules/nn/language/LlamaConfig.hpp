@@ -57,7 +57,6 @@ struct LlamaConfig {
   std::vector<std::int64_t> eos;                ///< each of them ends a text
   std::optional<at::ScalarType> weights_dtype;  ///< the type the file says its weights have
   bool is_stored_in_nf4 = false;                ///< the linear layers' weights, by bitsandbytes
-  std::optional<bool> has_nested_scales;        ///< of those, where it is known: by network_config_of()
   std::vector<std::string> skipped_modules;     ///< llm_int8_skip_modules: names of modules that are not
   std::set<std::string> whole_layers;           ///< linear layers that are not, by network_config_of()
   std::int64_t int4_group_size = 0;             ///< of the linear layers' weights in int4 (8da4w); 0: they are not

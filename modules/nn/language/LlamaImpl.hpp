@@ -28,6 +28,9 @@ struct Llama::Impl {
         function(*group);
   }
 
+  /// The first block that backward reaches: all below have nothing that is trained. The number of blocks: none.
+  std::int64_t deepest_in_backward() const;
+
   bool uses_adapters() const { return adapters_state == Adapters::on; }
   const at::Tensor& head() const { return ends.head.used(uses_adapters()); }
 

@@ -199,7 +199,9 @@ void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
   Nf4Matrix& to = layers_.at(layer);
   const Nf4Matrix from = matrix_of(*nf4, to.rows, to.columns);
   if (from.is_nested() != to.is_nested())
-    throw DataError(nf4->origin + " cannot be used", "of some weights the scales are quantised, of others not");
+    throw DataError(nf4->origin + " cannot be used",
+                    to.is_nested() ? "its scales are not quantised, as those of the other weights are"
+                                   : "its scales are quantised, unlike those of the other weights");
   copy(from, to);
 }
 

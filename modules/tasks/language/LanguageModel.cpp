@@ -51,7 +51,15 @@ at::ScalarType weights_type(WeightDtype dtype) {
   return at::kBFloat16;
 }
 
+namespace {
+
 // Trained weights need a type in which small updates do not vanish; frozen ones have the deck's model.dtype.
+at::ScalarType base_type(const RunOptions& options) {
+  return options.method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
+}
+
+}  // namespace
+
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding)
     : options_(options),
       folder_(options.model.path),
@@ -59,7 +67,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, Tenso
       sharding_(sharding),
       random_seed_(random_weights_seed(options)) {
   const MethodOptions& method = options.method;
-  base_type_ = method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
+  base_type_ = base_type(options);
   check_storage();
   ShardedNetwork made = base_network();
   network_ = std::move(made.network);
@@ -83,6 +91,10 @@ ShardedNetwork LanguageModel::base_network() const {
   ShardedNetwork made = loaded_network();
   made.network->set_compute_dtype(compute_type(options_.precision));
   return made;
+}
+
+void LanguageModel::check_files(const RunOptions& options) {
+  plan_network(options.model.path, base_type(options), random_weights_seed(options), options.method.weight_format());
 }
 
 std::unique_ptr<Llama> LanguageModel::frozen_start() const {

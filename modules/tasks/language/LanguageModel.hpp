@@ -30,12 +30,16 @@ at::ScalarType weights_type(WeightDtype dtype);
 /// to do.
 class LanguageModel final : public Model, public MeasuredModel {
  public:
-  /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
-  /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
-  /// DataError about the options and the files
-  /// \param sharding collective then: over their ranks the blocks of the network are split, for as long as this lives;
-  /// null: every rank has them whole
+  /// Reads the folder on every rank (ranks of a node share its pages), or of split weights each rank's part. Frozen
+  /// weights have the type model.dtype, what is trained bfloat16 with model.trainable_dtype bf16, else the master type
+  /// of the precision. \param sharding collective then: over their ranks the blocks of the network are split, for as
+  /// long as this lives; null: every rank has them whole \throws UsageError and DataError about the options and the
+  /// files
   LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding = nullptr);
+
+  /// Whether the deck's folder holds the weights of its model, without reading them. Not collective. \throws UsageError
+  /// and DataError
+  static void check_files(const RunOptions& options);
 
   Llama& network() { return *network_; }
   const Llama& network() const { return *network_; }

@@ -58,6 +58,9 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   train_ = TextDataSource::open(training, communicator, device, scan.training_text);
   if (options.data.test)
     test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
+  // By itself, since loading is collective where weights are split.
+  if (sharding && !model)
+    agreed(communicator_, [&] { with_known_errors([&] { LanguageModel::check_files(options_); }); });
   agreed(communicator_, [&] {
     // Weights come last: data that does not fit is found in seconds, a model of many gigabytes is read for minutes.
     const bool is_known = model != nullptr;

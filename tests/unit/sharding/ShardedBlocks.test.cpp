@@ -1,4 +1,8 @@
 // Networks whose frozen blocks are gathered when they compute, against networks that hold them.
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include <ATen/Context.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -20,15 +24,18 @@ struct Case {
   at::ScalarType weights, compute;
   bool is_nf4;
   Checkpointing checkpointing;
+  std::vector<std::string> targets = {"all-linear"};
 };
 
-constexpr Case kCases[] = {
+const Case kCases[] = {
     {"Double", at::kDouble, at::kDouble, false, Checkpointing::off},
     {"DoubleCheckpointed", at::kDouble, at::kDouble, false, Checkpointing::per_layer},
     {"BFloat16", at::kBFloat16, at::kBFloat16, false, Checkpointing::off},
     {"Autocast", at::kFloat, at::kBFloat16, false, Checkpointing::per_layer},
     {"Nf4", at::kBFloat16, at::kBFloat16, true, Checkpointing::off},
     {"Nf4Checkpointed", at::kFloat, at::kFloat, true, Checkpointing::per_layer},
+    {"UpperBlocks", at::kDouble, at::kDouble, false, Checkpointing::off, {"layers.3.mlp.up_proj"}},
+    {"UpperBlocksCheckpointed", at::kFloat, at::kFloat, true, Checkpointing::per_layer, {"layers.4.mlp.down_proj"}},
 };
 
 /// Five blocks.
@@ -42,7 +49,7 @@ NetworkPlan plan_of(const Case& test) {
 
 /// Adapters that are not zero, and dropout.
 std::unique_ptr<Llama> adapted(std::unique_ptr<Llama> network, const Case& test) {
-  network->add_adapters({.settings = {.rank = 4, .alpha = 8, .dropout = 0.1},
+  network->add_adapters({.settings = {.rank = 4, .alpha = 8, .dropout = 0.1, .targets = test.targets},
                          .dtype = test.weights == at::kDouble ? at::kDouble : at::kFloat});
   test::fill_adapters(*network);
   network->set_compute_dtype(test.compute);
@@ -106,6 +113,19 @@ TEST_P(ShardedBlocksOf, GiveTheBitsOfANetworkThatHoldsThem) {
   expect_same(step(*sharded, 4), step(*whole, 4));
 }
 
+TEST_P(ShardedBlocksOf, AreGatheredForOthersByRanksThatHaveNothingToCompute) {
+  const auto whole = whole_network(GetParam()), sharded = sharded_network(GetParam(), *collectives_);
+  ShardedBlocks& blocks = blocks_of(*sharded);
+
+  for (int turn = 0; turn < 4; ++turn)
+    if (turn % world().size() != world().rank() || world().size() == 1) {
+      expect_same(step(*sharded, 1), step(*whole, 1));
+    } else {
+      blocks.idle_forward();
+      blocks.idle_backward();
+    }
+}
+
 std::string name_of(const testing::TestParamInfo<Case>& test) {
   return test.param.name;
 }
@@ -124,18 +144,34 @@ TEST(ShardedBlocks, AreGatheredOnceForwardAndOnceBackwardUnlessTheyAreThere) {
   EXPECT_EQ(collectives->totals().at("all_gather").calls, blocks.num_gathers());
 }
 
-TEST(ShardedBlocks, AreGatheredForOthersByRanksThatHaveNothingToCompute) {
+/// A rank that fails between two of its blocks still gathers what the others need.
+TEST(ShardedBlocks, OfARankThatFailsServeTheOthers) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   const auto whole = whole_network(kCases[0]), sharded = sharded_network(kCases[0], *collectives);
-  ShardedBlocks& blocks = blocks_of(*sharded);
+  whole->set_training(Mode::evaluate);
+  sharded->set_training(Mode::evaluate);
+  const at::Tensor tokens = batch().tokens;
+  const bool fails = world().size() > 1 && world().rank() == 1;
 
-  for (int turn = 0; turn < 4; ++turn)
-    if (turn % world().size() != world().rank() || world().size() == 1) {
-      expect_same(step(*sharded, 1), step(*whole, 1));
-    } else {
-      blocks.idle_forward();
-      blocks.idle_backward();
-    }
+  const auto passes = [&] {
+    sharded->with_unequal_passes([&] {
+      EXPECT_TRUE(at::equal(sharded->logits(tokens), whole->logits(tokens)));
+      if (fails) {
+        blocks_of(*sharded).before_forward(0);
+        blocks_of(*sharded).before_forward(1);
+        throw std::runtime_error("no");
+      }
+      for (int pass = 0; pass < 3; ++pass)
+        EXPECT_TRUE(at::equal(sharded->logits(tokens), whole->logits(tokens)));
+    });
+  };
+
+  if (fails) {
+    EXPECT_THROW(passes(), std::runtime_error);
+  } else {
+    passes();
+  }
+  EXPECT_TRUE(at::equal(sharded->logits(tokens), whole->logits(tokens)));
 }
 
 TEST(ShardedBlocks, HoldAPartOfEachBlockAndTwoBlocks) {
