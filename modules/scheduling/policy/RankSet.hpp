@@ -27,7 +27,7 @@ class RankSet {
   std::string text() const;
 
   bool operator==(const RankSet&) const = default;
-  auto operator<=>(const RankSet&) const = default;
+  auto operator<=>(const RankSet&) const = default;  // NOLINT(modernize-use-nullptr): compares with 0, which is its own
 
  private:
   std::vector<int> ranks_;
