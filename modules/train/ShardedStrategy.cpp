@@ -1,7 +1,6 @@
 #include "train/ShardedStrategy.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -119,16 +118,22 @@ void ShardedStrategy::make_room() {
       .on_all_ranks();
 }
 
+/// The optimizer's tensors by name; none on a rank that has nothing to update.
+std::map<std::string, at::Tensor> ShardedStrategy::own_state() const {
+  std::map<std::string, at::Tensor> own;
+  if (optimizer() == nullptr) return own;
+  for (const NamedTensor& entry : optimizer()->state())
+    own[entry.name] = entry.tensor;
+  return own;
+}
+
 void ShardedStrategy::gather_state() {
   ReplicatedStrategy::gather_state();
   const at::NoGradGuard no_grad;
   make_room();
   const std::vector<std::string> names = groups().names();
   const std::vector<at::Tensor> parameters = groups().tensors();
-  std::map<std::string, at::Tensor> own;
-  if (optimizer() != nullptr)
-    for (const NamedTensor& entry : optimizer()->state())
-      own[entry.name] = entry.tensor;
+  const std::map<std::string, at::Tensor> own = own_state();
   std::map<std::string, std::map<std::string, at::Tensor>> kinds;
   for (const NamedTensor& entry : whole_) {
     const auto [kind, parameter] = kind_and_parameter(entry.name);
@@ -153,13 +158,10 @@ void ShardedStrategy::gather_state() {
 }
 
 void ShardedStrategy::load_optimizer_state(const NamedTensors& state) {
-  if (optimizer() == nullptr) return;
   const at::NoGradGuard no_grad;
   const std::vector<std::string> names = groups().names();
   const std::vector<at::Tensor> parameters = groups().tensors();
-  std::map<std::string, at::Tensor> own;
-  for (const NamedTensor& entry : optimizer()->state())
-    own[entry.name] = entry.tensor;
+  const std::map<std::string, at::Tensor> own = own_state();
   for (const NamedTensor& entry : state) {
     const auto target = own.find(entry.name);
     if (target == own.end()) continue;

@@ -1,6 +1,9 @@
 #pragma once
 /// \file Data parallelism whose ranks share the optimizer's state.
 
+#include <map>
+#include <string>
+
 #include "dist/ParameterPieces.hpp"
 #include "train/ReplicatedStrategy.hpp"
 
@@ -26,6 +29,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
  private:
   void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
   void make_room();
+  std::map<std::string, at::Tensor> own_state() const;
   std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
 
   ParameterPieces pieces_;
