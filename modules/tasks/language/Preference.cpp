@@ -116,7 +116,7 @@ Loss Preference::forward(const Batch& batch) {
   return loss;
 }
 
-// \pre the reference is no copy (RunOptions)
+// The reference is not a copy of the model here: RunOptions refuses that.
 at::Tensor Preference::idle_loss() {
   if (options_.reference != Reference::cached) network_.block_hooks()->idle_forward();
   return network_.block_hooks()->idle_loss();
