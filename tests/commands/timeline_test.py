@@ -188,7 +188,7 @@ class SharedTimeline(ShareTest):
     def test_marks_the_decisions_of_the_scheduler(self):
         profile = "profile.enabled: true, profile.trace: true, profile.skip_steps: 0, profile.steps: 1000"
         deck = self.share(["name: short, steps: 10", "name: long, steps: 400, overrides: {run.seed: 4, %s, "
-                           "evaluate.every_epochs: 0}" % profile], policy="{interval_s: 60, min_gain: 0}")
+                           "evaluate.every_epochs: 0}" % profile], policy="{name: fixed, ranks: {short: 1, long: 2}}")
         _, _, err = self.expect(0, run(2, "share", deck))
         self.assertIn("long: 1 -> 2 ranks", err)
         lines = []
