@@ -29,7 +29,7 @@ std::string strategy_text(const TrainingSetup& setup) {
   const auto num_buckets = static_cast<std::int64_t>(setup.strategy->num_buckets());
   return fmt::format("{}, {} backend, {} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
                      setup.collectives->name(), counted(num_buckets, "bucket"),
-                     bucket_size(setup.options, *setup.collectives), parallel.overlap ? ", overlap" : "",
+                     bucket_size(setup.options, *setup.collectives), parallel.sums_in_backward() ? ", overlap" : "",
                      parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
 

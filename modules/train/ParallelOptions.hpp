@@ -23,6 +23,10 @@ struct ParallelOptions : ExchangeOptions {
   Shard shard = Shard::none;
   bool sync_batch_norm = false;  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
+
+  /// Whether sums of gradients start while backward runs. Where weights are gathered they may not: a rank without
+  /// rows, which has no gradients, would start them in another order than the others.
+  bool sums_in_backward() const { return overlap && shard != Shard::full; }
 };
 
 /// Whether the network can have BatchNorm.

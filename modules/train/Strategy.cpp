@@ -17,7 +17,7 @@ namespace {
 GradientReducer::Options reduction_options(const ParallelOptions& parallel, SkipsSteps skips) {
   GradientReducer::Options options;
   options.setting = parallel;
-  options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
+  options.overlap = parallel.sums_in_backward() ? Overlap::yes : Overlap::no;
   options.compression = {parallel.powersgd_rank, parallel.powersgd_start_step, skips == SkipsSteps::yes};
   return options;
 }
