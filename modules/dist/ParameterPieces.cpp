@@ -7,12 +7,10 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
-#include "dist/BucketPlan.hpp"
-
 namespace multicard {
 
-// What ranks send of a bucket is packed: pieces one after the other, each at a multiple of kPacking bytes. All ranks
-// know what all send, and send as much as the one that has most: so one all-gather a bucket serves values, moments of
+// What ranks send of a row is packed: pieces one after the other, each at a multiple of kPacking bytes. All ranks
+// know what all send, and send as much as the one that has most: so one all-gather a row serves values, moments of
 // any type and the scales of blocks.
 
 namespace {
@@ -37,65 +35,63 @@ at::Tensor flat_memory(const at::Tensor& tensor) {
 
 }  // namespace
 
-ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, const GradientReducer& reducer,
+ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std::vector<ParameterRow> rows,
                                  TensorCollectives& collectives)
-    : collectives_(collectives) {
+    : collectives_(collectives), rows_(std::move(rows)) {
   const at::NoGradGuard no_grad;
-  const BucketPlan& plan = reducer.plan();
-  for (const BucketPlan::Bucket& bucket : plan.buckets)
-    buckets_.push_back({bucket.numel / collectives.size(), {}});
+  std::map<const at::TensorImpl*, std::size_t> numbers;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    numbers[parameters[i].unsafeGetTensorImpl()] = i;
+  shared_.whole.resize(parameters.size());
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const BucketPlan::Place& place = plan.places[i];
-    const std::int64_t offset = plan.buckets[place.bucket].offset;
-    buckets_[place.bucket].at.emplace_back(i, place.offset - offset);
-    num_elements_.push_back(parameters[i].numel());
-    shared_.whole.push_back(flat_memory(parameters[i]));
-  }
-  std::map<at::ScalarType, at::Tensor> flats;
-  for (const at::Tensor& flat : reducer.flats())
-    flats[flat.scalar_type()] = flat;
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    for (const ParameterPiece& piece : pieces_of(bucket, collectives.rank())) {
-      own_.push_back(piece);
-      values_.push_back(shared_.whole[piece.parameter].narrow(0, piece.first, piece.count));
-      gradients_.push_back(flats.at(plan.buckets[bucket].type)
-                               .narrow(0, plan.places[piece.parameter].offset + piece.first, piece.count));
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const ParameterRow& cut = rows_[row];
+    numbers_.emplace_back();
+    for (std::size_t member = 0; member < cut.members.size(); ++member) {
+      const at::Tensor& parameter = cut.members[member].first;
+      const std::size_t number = numbers.at(parameter.unsafeGetTensorImpl());
+      numbers_.back().push_back(number);
+      if (!cut.values.defined()) shared_.whole[number] = flat_memory(parameter);
+      const ElementRange kept = cut.kept_of(member, collectives.rank());
+      if (kept.count == 0) continue;
+      own_.push_back({number, kept.first, kept.count});
+      values_.push_back(cut.values.defined() ? cut.piece_of(member, collectives.rank(), cut.values)
+                                             : shared_.whole[number].narrow(0, kept.first, kept.count));
+      gradients_.push_back(cut.piece_of(member, collectives.rank(), cut.gradients));
     }
-    for (int rank = 0; rank < collectives.size(); ++rank)
-      most = std::max(most,
-                      most_sent(bucket, rank, static_cast<std::int64_t>(c10::elementSize(plan.buckets[bucket].type))));
+    for (int rank = 0; rank < collectives.size() && !cut.values.defined(); ++rank)
+      most = std::max(most, most_sent(row, rank));
   }
   shared_.own = values_;
   sent_ = collectives.allocate_flat(packed_size(most), at::kByte);
   received_ = at::empty({packed_size(most) * collectives.size()}, sent_.options());
 }
 
-std::vector<ParameterPiece> ParameterPieces::pieces_of(std::size_t bucket, int rank) const {
-  const Bucket& cut = buckets_[bucket];
-  const std::int64_t begin = rank * cut.part, end = begin + cut.part;
+std::vector<ParameterPiece> ParameterPieces::pieces_of(std::size_t row, int rank) const {
   std::vector<ParameterPiece> pieces;
-  for (const auto& [parameter, at] : cut.at) {
-    const std::int64_t first = std::max(at, begin), last = std::min(at + num_elements_[parameter], end);
-    if (first < last) pieces.push_back({parameter, first - at, last - first});
-  }
+  for (std::size_t member = 0; member < numbers_[row].size(); ++member)
+    if (const ElementRange kept = rows_[row].kept_of(member, rank); kept.count > 0)
+      pieces.push_back({numbers_[row][member], kept.first, kept.count});
   return pieces;
 }
 
 /// Of values or of state. Moments of small parameters may be float32 where values are bfloat16.
-std::int64_t ParameterPieces::most_sent(std::size_t bucket, int rank, std::int64_t width) const {
+std::int64_t ParameterPieces::most_sent(std::size_t row, int rank) const {
   std::int64_t bytes = 0;
-  for (const ParameterPiece& piece : pieces_of(bucket, rank)) {
-    const bool is_small = num_elements_[piece.parameter] < kFewElements;
-    bytes += packed_size(piece.count * (is_small ? std::max<std::int64_t>(width, sizeof(float)) : width));
+  for (std::size_t member = 0; member < numbers_[row].size(); ++member) {
+    const at::Tensor& parameter = rows_[row].members[member].first;
+    const auto width = static_cast<std::int64_t>(parameter.element_size());
+    const std::int64_t count = rows_[row].kept_of(member, rank).count;
+    bytes +=
+        packed_size(count * (parameter.numel() < kFewElements ? std::max<std::int64_t>(width, sizeof(float)) : width));
   }
   return bytes;
 }
 
-std::vector<ParameterPieces::Packed> ParameterPieces::packed(std::size_t bucket, int rank, const State& state) const {
+std::vector<ParameterPieces::Packed> ParameterPieces::packed(std::size_t row, int rank, const State& state) const {
   std::vector<Packed> all;
   std::int64_t next = 0;
-  for (const ParameterPiece& piece : pieces_of(bucket, rank)) {
+  for (const ParameterPiece& piece : pieces_of(row, rank)) {
     const at::Tensor& whole = state.whole[piece.parameter];
     if (!whole.defined()) continue;
     const std::int64_t bytes = divided_up(piece.count, state.ratio) * static_cast<std::int64_t>(whole.element_size());
@@ -105,15 +101,23 @@ std::vector<ParameterPieces::Packed> ParameterPieces::packed(std::size_t bucket,
   return all;
 }
 
-void ParameterPieces::gather_bucket(std::size_t bucket, const State& state) {
+/// What rows without whole parameters need is there for as long as they are gathered.
+std::pair<at::Tensor, at::Tensor> ParameterPieces::room_for(std::int64_t bytes) const {
+  const std::int64_t all = bytes * collectives_.size();
+  if (bytes <= sent_.numel()) return {sent_.narrow(0, 0, bytes), received_.narrow(0, 0, all)};
+  return {at::empty({bytes}, sent_.options()), at::empty({all}, sent_.options())};
+}
+
+void ParameterPieces::gather_row(std::size_t row, const State& state) {
   std::vector<std::vector<Packed>> of_ranks;
   std::int64_t most = 0;
   for (int rank = 0; rank < collectives_.size(); ++rank) {
-    of_ranks.push_back(packed(bucket, rank, state));
+    of_ranks.push_back(packed(row, rank, state));
     if (!of_ranks.back().empty())
       most = std::max(most, of_ranks.back().back().at + packed_size(of_ranks.back().back().bytes));
   }
   if (most == 0) return;
+  const auto [sent, received] = room_for(most);
   const auto piece_in = [](const at::Tensor& memory, std::int64_t at, const Packed& packed, at::ScalarType type) {
     return memory.narrow(0, at + packed.at, packed.bytes).view(type);
   };
@@ -122,22 +126,22 @@ void ParameterPieces::gather_bucket(std::size_t bucket, const State& state) {
       return piece.parameter == packed.piece.parameter;
     });
     const at::Tensor& own = state.own[static_cast<std::size_t>(same - own_.begin())];
-    piece_in(sent_, 0, packed, own.scalar_type()).copy_(own);
+    piece_in(sent, 0, packed, own.scalar_type()).copy_(own);
   }
-  collectives_.start_all_gather(sent_.narrow(0, 0, most), received_.narrow(0, 0, most * collectives_.size()))->wait();
+  collectives_.start_all_gather(sent, received)->wait();
   for (int rank = 0; rank < collectives_.size(); ++rank)
     for (const Packed& packed : of_ranks[static_cast<std::size_t>(rank)]) {
       const at::Tensor& whole = state.whole[packed.piece.parameter];
       if (whole.is_meta()) continue;
       whole.narrow(0, packed.piece.first / state.ratio, divided_up(packed.piece.count, state.ratio))
-          .copy_(piece_in(received_, rank * most, packed, whole.scalar_type()));
+          .copy_(piece_in(received, rank * most, packed, whole.scalar_type()));
     }
 }
 
 void ParameterPieces::gather(const State& state) {
   const at::NoGradGuard no_grad;
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    gather_bucket(bucket, state);
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    gather_row(row, state);
 }
 
 void ParameterPieces::share() {

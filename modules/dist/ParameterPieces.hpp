@@ -2,11 +2,12 @@
 /// \file Parameters of which each rank updates a part.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "dist/GradientReducer.hpp"
+#include "dist/SplitParameters.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -17,24 +18,23 @@ struct ParameterPiece {
   std::int64_t first = 0, count = 0;
 };
 
-/// The pieces of parameters whose gradients a rank gets from a reducer with Destination::parts: of each parameter at
-/// most one a rank. They begin at multiples of BucketPlan::kPartAlignment elements.
+/// The pieces of parameters that are in a rank's parts of rows: of each parameter at most one a rank.
 class ParameterPieces {
  public:
-  /// Collective. \param parameters of the reducer, in its order, each without gaps in memory \param collectives of the
-  /// reducer, used as long as this
-  ParameterPieces(const std::vector<at::Tensor>& parameters, const GradientReducer& reducer,
+  /// Collective. \param parameters in any order, each without gaps in memory \param rows each of which is in one
+  /// \param collectives used as long as this
+  ParameterPieces(const std::vector<at::Tensor>& parameters, std::vector<ParameterRow> rows,
                   TensorCollectives& collectives);
 
-  /// Those of this rank, in the order of buckets.
+  /// Those of this rank, in the order of rows.
   const std::vector<ParameterPiece>& own() const { return own_; }
-  /// Of each of them, one dimension: views of the parameters, and of their gradients.
+  /// Of each of them, one dimension: views of the parameters, or of what the rank holds of them, and of gradients.
   /// @{
   const std::vector<at::Tensor>& values() const { return values_; }
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// @}
 
-  /// Collective. After values() have changed: gives all ranks all values.
+  /// Collective. After values() have changed: gives all ranks all values of the parameters that they hold whole.
   void share();
 
   /// What a rank keeps for its pieces, and where that of all ranks goes.
@@ -50,25 +50,23 @@ class ParameterPieces {
  private:
   struct Packed {
     ParameterPiece piece;
-    std::int64_t at = 0, bytes = 0;  ///< among what a rank sends of a bucket
+    std::int64_t at = 0, bytes = 0;  ///< among what a rank sends of a row
   };
-  /// The pieces of a rank in a bucket.
-  std::vector<ParameterPiece> pieces_of(std::size_t bucket, int rank) const;
-  std::int64_t most_sent(std::size_t bucket, int rank, std::int64_t width) const;
-  std::vector<Packed> packed(std::size_t bucket, int rank, const State& state) const;
-  void gather_bucket(std::size_t bucket, const State& state);
+  /// The pieces of a rank in a row.
+  std::vector<ParameterPiece> pieces_of(std::size_t row, int rank) const;
+  std::int64_t most_sent(std::size_t row, int rank) const;
+  std::vector<Packed> packed(std::size_t row, int rank, const State& state) const;
+  void gather_row(std::size_t row, const State& state);
+  /// Memory for what this rank sends, and for what all do.
+  std::pair<at::Tensor, at::Tensor> room_for(std::int64_t bytes) const;
 
   TensorCollectives& collectives_;
-  struct Bucket {
-    std::int64_t part = 0;                                 ///< elements
-    std::vector<std::pair<std::size_t, std::int64_t>> at;  ///< parameters, and where they begin
-  };
-  std::vector<std::int64_t> num_elements_;  ///< of the parameters
-  std::vector<Bucket> buckets_;
+  std::vector<ParameterRow> rows_;
+  std::vector<std::vector<std::size_t>> numbers_;  ///< of the members of rows, in the list of parameters
   std::vector<ParameterPiece> own_;
   std::vector<at::Tensor> values_, gradients_;
   State shared_;                ///< the values
-  at::Tensor sent_, received_;  ///< uint8, for what the largest bucket needs
+  at::Tensor sent_, received_;  ///< uint8, for what the largest row with whole parameters needs
 };
 
 }  // namespace multicard

@@ -56,7 +56,7 @@ EvaluationResult evaluate_language_model(const EvaluationSubject& subject, const
   task.prepare_test_set(Weights::at_start);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
-    if (!subject.weights.empty()) copy_into(task.language_model().trained(), TensorFile(subject.weights));
+    if (!subject.weights.empty()) task.language_model().load_trained(TensorFile(subject.weights));
   });
   const TimePoint start = SteadyClock::now();
   const TextTotals totals = task.score_test_set();

@@ -48,11 +48,24 @@ CompressionOptions compression_options(const RunOptions& options) {
   return {options.parallel.powersgd_rank, options.parallel.powersgd_start_step, options.precision == Precision::fp16};
 }
 
+std::int64_t bytes_of_members(const std::vector<ParameterRow>& rows) {
+  std::int64_t bytes = 0;
+  for (const ParameterRow& row : rows)
+    for (const auto& [parameter, begin] : row.members)
+      bytes += static_cast<std::int64_t>(parameter.nbytes());
+  return bytes;
+}
+
 MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
   const NamedTensors parameters = setup_.model().parameters();
   estimate.parameters = estimate.gradients = bytes_of(parameters);
+  if (SplitParameters* const split = setup_.model().split_parameters()) {
+    const std::int64_t whole = bytes_of_members(split->rows());
+    estimate.parameters += split->value_bytes() - whole;
+    estimate.gradients += split->gradient_bytes() - whole;
+  }
   estimate.optimizer = setup_.strategy->optimizer_bytes();
   const std::int64_t averaged = setup_.average ? bytes_of(setup_.average->state()) : 0;
   estimate.average = averaged;

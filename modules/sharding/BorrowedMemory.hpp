@@ -15,8 +15,8 @@ namespace multicard {
 /// versions do not change. A tensor without memory must not be computed with: what reads it throws, or crashes.
 class BorrowedMemory {
  public:
-  /// Of parts and of what lies in them, as kernels like it.
-  static constexpr std::size_t kAlignment = 1024;
+  /// Of parts and of what lies in them: 256 elements of any type, as kernels like it, and blocks of 8-bit moments.
+  static constexpr std::size_t kAlignment = 2048;
 
   /// They keep the memory that they have until it is taken.
   explicit BorrowedMemory(const std::vector<at::Tensor>& tensors);

@@ -15,8 +15,11 @@ namespace multicard {
 // Block i uses slot i % 2. In forward block i + 1 is started when block i is about to compute: the slot that it goes to
 // held block i - 1, whose computing has been enqueued before, and a gather waits for what has been enqueued. In
 // backward it is block i - 1, in the slot of block i + 1. A block that is needed again while it is still in its slot,
-// as the last ones are when backward begins and the first ones when the next pass does, is not gathered again: frozen
-// memory does not change. So a step of L blocks takes 2 L - 4 gathers, the first one 2 L - 2.
+// as the last ones are when backward begins and the first ones when the next pass does, is not gathered again, unless
+// values have changed. So a step of L blocks takes 2 L - 4 gathers, the first one, or one after an update, 2 L - 2.
+//
+// The gradients of trained blocks are summed when backward leaves a block: after block i - 1 has started to be
+// gathered, and while it computes.
 
 namespace {
 
@@ -74,16 +77,53 @@ void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) 
   filled.memory.take();
 }
 
-std::optional<ShardedBlocks::Range> ShardedBlocks::kept_of(std::int64_t block, const at::Tensor& tensor) const {
+std::optional<ElementRange> ShardedBlocks::kept_of(std::int64_t block, const at::Tensor& tensor) const {
   const Block& holder = blocks_.at(static_cast<std::size_t>(block));
   const std::optional<std::size_t> offset = holder.memory.offset_of(tensor);
   if (!offset) return std::nullopt;
   const auto begin = static_cast<std::int64_t>(*offset), end = begin + static_cast<std::int64_t>(tensor.nbytes());
   const std::int64_t part = holder.part.numel(), kept = collectives_.rank() * part;
   const std::int64_t first = std::max(begin, kept), last = std::min(end, kept + part);
-  if (first >= last) return Range{};
+  if (first >= last) return ElementRange{};
   // Parts and storages begin at multiples of the alignment, tensors in them at whole elements.
-  return Range{(first - begin) / tensor.element_size(), (last - first) / tensor.element_size()};
+  return ElementRange{(first - begin) / tensor.element_size(), (last - first) / tensor.element_size()};
+}
+
+void ShardedBlocks::set_parameters(const std::vector<std::vector<at::Tensor>>& block_weights) {
+  for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    BlockGradients::Leaves leaves;
+    for (const at::Tensor& weight : block_weights[block]) {
+      const std::optional<std::size_t> offset = blocks_[block].memory.offset_of(weight);
+      if (!offset) continue;
+      const auto width = static_cast<std::int64_t>(weight.element_size());
+      leaves.part = blocks_[block].part.numel() / width;
+      leaves.members.emplace_back(weight, static_cast<std::int64_t>(*offset) / width);
+    }
+    leaves_.push_back(std::move(leaves));
+  }
+}
+
+void ShardedBlocks::train(CommDtype comm_dtype) {
+  gradients_.emplace(leaves_, collectives_, comm_dtype);
+}
+
+std::vector<ParameterRow> ShardedBlocks::rows() const {
+  std::vector<ParameterRow> rows;
+  for (std::size_t block = 0; block < leaves_.size(); ++block) {
+    const BlockGradients::Leaves& leaves = leaves_[block];
+    const at::Tensor values = blocks_[block].part.view(leaves.members.front().first.scalar_type());
+    rows.push_back({leaves.part, leaves.members,
+                    gradients_ ? gradients_->part(static_cast<std::int64_t>(block)) : at::Tensor(), values});
+  }
+  return rows;
+}
+
+void ShardedBlocks::values_changed() {
+  for (Slot& slot : slots_) {
+    if (slot.gathering) slot.gathering->wait();
+    slot.gathering.reset();
+    slot.block = kNone;
+  }
 }
 
 void ShardedBlocks::before_forward(std::int64_t block) {
@@ -100,9 +140,11 @@ void ShardedBlocks::after_forward(std::int64_t block) {
 void ShardedBlocks::before_backward(std::int64_t block) {
   use(block);
   if (block > deepest_) start(block - 1);
+  if (gradients_) gradients_->begin(block);
 }
 
 void ShardedBlocks::after_backward(std::int64_t block) {
+  if (gradients_) gradients_->end(block);
   blocks_[static_cast<std::size_t>(block)].memory.take();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Frozen blocks of a network, of which each rank holds a part.
+/// \file Blocks of a network, of which each rank holds a part.
 
 #include <array>
 #include <cstdint>
@@ -8,8 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "dist/SplitParameters.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "nn/language/BlockHooks.hpp"
+#include "sharding/BlockGradients.hpp"
 #include "sharding/BorrowedMemory.hpp"
 
 namespace multicard {
@@ -27,10 +29,10 @@ struct ShardSizes {
   std::int64_t whole_bytes = 0;     ///< what it would hold otherwise
 };
 
-/// Rank r of R holds the r-th of R equal parts of each block's frozen memory. A block is gathered into one of two
-/// buffers before it computes, while the block before it does, and is without memory otherwise. All ranks make the same
-/// passes, forward and backward, in the same order: gathering is collective.
-class ShardedBlocks final : public BlockHooks {
+/// Rank r of R holds the r-th of R equal parts of each block's memory. A block is gathered into one of two buffers
+/// before it computes, while the block before it does, and is without memory otherwise. All ranks make the same passes,
+/// forward and backward, in the same order: gathering is collective. Where blocks are trained, so is summing gradients.
+class ShardedBlocks final : public BlockHooks, public SplitParameters {
  public:
   /// Whether a buffer is filled with NaN before it is filled again, so that no one reads what is left in it.
   enum class Leftovers { kept, poisoned };
@@ -42,12 +44,16 @@ class ShardedBlocks final : public BlockHooks {
 
   /// Lends memory to a block while `body` fills it, and keeps this rank's part of it. Before the first pass.
   void fill(std::int64_t block, const std::function<void()>& body);
-  /// Elements of a tensor, in the order of its memory.
-  struct Range {
-    std::int64_t first = 0, count = 0;
-  };
-  /// Those that are in this rank's part of a block; nothing for a tensor that is not in the memory of the block.
-  std::optional<Range> kept_of(std::int64_t block, const at::Tensor& tensor) const;
+  /// The elements of a tensor, in the order of its memory, that are in this rank's part of a block; nothing for a
+  /// tensor that is not in the memory of the block.
+  std::optional<ElementRange> kept_of(std::int64_t block, const at::Tensor& tensor) const;
+  /// Collective. Weights of a block that are in its memory are parameters, of one type in all blocks. They can be
+  /// copied into and, after train(), have gradients. \param block_weights of each block
+  /// @{
+  void set_parameters(const std::vector<std::vector<at::Tensor>>& block_weights);
+  void train(CommDtype comm_dtype);
+  bool is_trained() const { return gradients_.has_value(); }
+  /// @}
   std::int64_t num_blocks() const { return static_cast<std::int64_t>(blocks_.size()); }
 
   void before_forward(std::int64_t block) override;
@@ -66,7 +72,14 @@ class ShardedBlocks final : public BlockHooks {
   /// Collective. The backward of idle_loss().
   void idle_backward();
 
-  /// Bytes that this rank holds: its parts and the buffers.
+  std::vector<ParameterRow> rows() const override;
+  void zero_gradients() override { gradients_->zero(); }
+  void finish_gradients() override { gradients_->finish(); }
+  void values_changed() override;
+  std::int64_t value_bytes() const override { return bytes(); }
+  std::int64_t gradient_bytes() const override { return gradients_ ? gradients_->bytes() : 0; }
+
+  /// Bytes that this rank holds of weights: its parts and the buffers.
   std::int64_t bytes() const { return sizes_.bytes(); }
   std::int64_t spared_bytes() const override { return sizes_.whole_bytes - bytes(); }
   std::int64_t num_gathers() const { return num_gathers_; }
@@ -100,6 +113,8 @@ class ShardedBlocks final : public BlockHooks {
   ShardSizes sizes_;
   std::vector<Block> blocks_;
   std::array<Slot, kNumSlots> slots_;
+  std::vector<BlockGradients::Leaves> leaves_;  ///< of each block, where they are parameters
+  std::optional<BlockGradients> gradients_;     ///< of those that are trained
   std::int64_t num_gathers_ = 0;
   std::int64_t deepest_ = 0;  ///< the last block that backward reaches
   bool are_unequal_ = false;

@@ -56,6 +56,13 @@ bool on_all_ranks(TensorCollectives& collectives, const std::function<void()>& b
   return failed.item<float>() == 0;
 }
 
+std::vector<std::vector<at::Tensor>> block_weights_of(const Llama& network) {
+  std::vector<std::vector<at::Tensor>> all;
+  for (std::int64_t block = 0; block < network.config().num_layers; ++block)
+    all.push_back(tensors_of(network.block_weights(block)));
+  return all;
+}
+
 /// Fills a network.
 class Loading {
  public:
@@ -99,14 +106,14 @@ class Loading {
       block_weights_.insert(weight.name);
     if (!plan_.files) return fill_initial_weights(weights, own, plan_.config.initializer_range, *plan_.random_seed);
     for (const NamedTensor& weight : weights) {
-      const std::optional<ShardedBlocks::Range> kept = blocks_.kept_of(block, weight.tensor);
-      read(weight, kept.value_or(ShardedBlocks::Range{0, weight.tensor.numel()}));
+      const std::optional<ElementRange> kept = blocks_.kept_of(block, weight.tensor);
+      read(weight, kept.value_or(ElementRange{0, weight.tensor.numel()}));
     }
     for (const WeightSink& sink : own)
       bytes_read_ += plan_.files->load_sink(sink, output());
   }
 
-  void read(const NamedTensor& weight, const ShardedBlocks::Range& range) {
+  void read(const NamedTensor& weight, const ElementRange& range) {
     if (range.count == 0) return;
     const at::Tensor values = weight.tensor.view(-1).narrow(0, range.first, range.count);
     bytes_read_ += plan_.files->load_range({weight.name, range.first, values}, output());
@@ -138,7 +145,6 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& 
                                     ShardedBlocks::Leftovers leftovers) {
   const at::NoGradGuard no_grad;
   ShardedNetwork made;
-  std::shared_ptr<ShardedBlocks> blocks;
   std::vector<BorrowedMemory> memories;
   bool has_memory = on_all_ranks(collectives, [&] {
     made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
@@ -148,11 +154,12 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& 
                                            });
   });
   has_memory = has_memory && on_all_ranks(collectives, [&] {
-                 blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
+                 made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
                });
   if (!has_memory) return made;
-  made.network->set_block_hooks(blocks);
-  Loading loading(plan, *made.network, *blocks, collectives);
+  made.network->set_block_hooks(made.blocks);
+  if (!plan.format.is_quantised()) made.blocks->set_parameters(block_weights_of(*made.network));
+  Loading loading(plan, *made.network, *made.blocks, collectives);
   loading.run();
   made.bytes_read = loading.bytes_read();
   return made;

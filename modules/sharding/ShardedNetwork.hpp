@@ -13,12 +13,15 @@ namespace multicard {
 /// A network whose blocks are split over ranks (ShardedBlocks), and what it took to make it.
 struct ShardedNetwork {
   std::unique_ptr<Llama> network;
-  std::uint64_t bytes_read = 0;  ///< that this rank has asked the files for
+  std::shared_ptr<ShardedBlocks> blocks = {};  ///< the network's
+  std::uint64_t bytes_read = 0;                ///< that this rank has asked the files for
 };
 
 /// Collective. The network of load_network(), with the same weights. Each rank reads the ends, the small tensors and
 /// its part of the blocks; of weights that are packed each is read, and packed, by one rank. Memory is taken for one
 /// whole block at a time.
+///
+/// Weights that are not packed are parameters (ShardedBlocks::set_parameters()).
 ///
 /// Where ranks fail, they throw, and the others return a network that is not filled: callers agree on errors next.
 /// \param collectives used as long as the network

@@ -54,13 +54,4 @@ std::vector<std::string> ParameterGroups::names() const {
   return names;
 }
 
-std::vector<at::Tensor> ParameterGroups::in_parameter_order(const std::vector<at::Tensor>& values) const {
-  std::vector<at::Tensor> ordered(values.size());
-  std::size_t next = 0;
-  for (const ParameterGroup& group : groups_)
-    for (const std::size_t i : group.members)
-      ordered.at(i) = values.at(next++);
-  return ordered;
-}
-
 }  // namespace multicard

@@ -45,8 +45,6 @@ class ParameterGroups {
   std::vector<at::Tensor> tensors() const;
   /// Their names.
   std::vector<std::string> names() const;
-  /// Those of `values`, one for each of tensors(), in the order of parameters().
-  std::vector<at::Tensor> in_parameter_order(const std::vector<at::Tensor>& values) const;
 
  private:
   NamedTensors parameters_;

@@ -11,6 +11,7 @@
 
 #include "comm/Communicator.hpp"
 #include "data/loading/DataSource.hpp"
+#include "dist/SplitParameters.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
@@ -59,6 +60,8 @@ class Model {
 
   /// Trained parameters in a fixed order, equal on all ranks.
   virtual std::vector<NamedTensor> parameters() const = 0;
+  /// Those of them that no rank holds whole: without memory between passes. Null: there are none. Collective at first.
+  virtual SplitParameters* split_parameters() { return nullptr; }
   /// State that is not trained by gradients (running statistics).
   virtual std::vector<NamedTensor> buffers() const = 0;
 

@@ -12,6 +12,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "train/Adamw8bitOptimizer.hpp"
+#include "train/TrainingState.hpp"
 
 namespace multicard {
 
@@ -22,22 +23,43 @@ GradientReducer::Options to_parts(GradientReducer::Options options) {
   return options;
 }
 
+at::Tensor shape_of(const at::Tensor& tensor) {
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).requires_grad(false));
+}
+
+at::Tensor on_host(const at::Tensor& shape) {
+  return at::empty_strided(shape.sizes(), shape.strides(), shape.options().device(at::kCPU));
+}
+
 /// What the optimizer would hold if it updated all of it: sizes and types without memory.
 NamedTensors shapes_of_state(const OptimizerOptions& options, const ParameterGroups& groups) {
   std::vector<UpdatedTensor> all;
   for (const NamedTensor& parameter : groups.parameters()) {
-    const at::Tensor& tensor = parameter.tensor;
-    const at::Tensor shape =
-        at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).requires_grad(false));
-    all.push_back({parameter.name, shape, shape, true, tensor.numel()});
+    const at::Tensor shape = shape_of(parameter.tensor);
+    all.push_back({parameter.name, shape, shape, true, shape.numel()});
   }
   return make_optimizer(options, all)->state();
 }
 
-NamedTensors on_host(NamedTensors shapes) {
-  for (auto& [name, tensor] : shapes)
-    tensor = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
+std::map<std::string, at::Tensor> shapes_of_split(const SplitParameters* split, const ParameterGroups& groups) {
+  std::map<const at::TensorImpl*, std::string> names;
+  for (const NamedTensor& parameter : groups.parameters())
+    names[parameter.tensor.unsafeGetTensorImpl()] = parameter.name;
+  std::map<std::string, at::Tensor> shapes;
+  if (split == nullptr) return shapes;
+  for (const ParameterRow& row : split->rows())
+    for (const auto& [parameter, begin] : row.members)
+      shapes[names.at(parameter.unsafeGetTensorImpl())] = shape_of(parameter);
   return shapes;
+}
+
+std::vector<ParameterRow> all_rows(const GradientReducer& reducer, const std::vector<at::Tensor>& whole,
+                                   const SplitParameters* split, const TensorCollectives& collectives) {
+  std::vector<ParameterRow> rows = rows_of(reducer, whole, collectives.rank(), collectives.size());
+  if (split == nullptr) return rows;
+  const std::vector<ParameterRow> more = split->rows();
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
 }
 
 /// exp_avg.NAME -> exp_avg, NAME; a state of all parameters has no second part.
@@ -57,6 +79,13 @@ at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like) {
   return in_memory_order(ordered.copy_(source));
 }
 
+std::map<std::string, at::Tensor> named(const NamedTensors& tensors) {
+  std::map<std::string, at::Tensor> by_name;
+  for (const auto& [name, tensor] : tensors)
+    by_name[name] = tensor;
+  return by_name;
+}
+
 /// Elements of a parameter that one of a state stands for.
 std::int64_t ratio_of(std::int64_t state, std::int64_t parameter) {
   return state == parameter ? 1 : kMomentBlock;
@@ -67,9 +96,12 @@ std::int64_t ratio_of(std::int64_t state, std::int64_t parameter) {
 ShardedStrategy::ShardedStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                                  const OptimizerOptions& optimizer)
     : ReplicatedStrategy(parts, to_parts(reduction), optimizer, Reading::sharded, Updates::no),
-      pieces_(groups().tensors(), reducer(), parts.collectives),
+      split_(parts.model.split_parameters()),
+      pieces_(groups().tensors(), all_rows(reducer(), whole_parameters(), split_, parts.collectives),
+              parts.collectives),
       shapes_(shapes_of_state(optimizer, groups())),
-      whole_(shapes_) {
+      whole_(shapes_),
+      parameters_(shapes_of_split(split_, groups())) {
   update_with(own_optimizer(optimizer));
 }
 
@@ -104,33 +136,77 @@ void ShardedStrategy::make_room() {
   const at::Tensor failed = at::zeros({1}, reducer().flats().front().options().dtype(at::kFloat));
   if (parts().collectives.rank() == 0) {
     try {
-      whole_ = on_host(shapes_);
+      for (NamedTensor& entry : whole_)
+        entry.tensor = on_host(entry.tensor);
+      for (auto& [name, tensor] : parameters_)
+        tensor = on_host(tensor);
     } catch (const std::exception&) {  // c10's, or the system's
       failed.fill_(1);
     }
   }
   parts().collectives.all_reduce(failed);
   if (failed.item<float>() == 0) return;
-  throw EnvironmentError("the optimizer's state cannot be gathered for a checkpoint",
-                         fmt::format("rank 0 has not the {} of host memory that it takes",
-                                     human_bytes(static_cast<double>(bytes_of(shapes_)))),
-                         "Set run.checkpoint_every=0, or parallel.shard=none.")
+  std::int64_t bytes = bytes_of(shapes_);
+  for (const auto& [name, tensor] : parameters_)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  throw EnvironmentError(
+      "what is split over ranks cannot be gathered for a checkpoint",
+      fmt::format("rank 0 has not the {} of host memory that it takes", human_bytes(static_cast<double>(bytes))),
+      "Set run.checkpoint_every=0, or parallel.shard=none.")
       .on_all_ranks();
 }
 
 /// The optimizer's tensors by name; none on a rank that has nothing to update.
 std::map<std::string, at::Tensor> ShardedStrategy::own_state() const {
-  std::map<std::string, at::Tensor> own;
-  if (optimizer() == nullptr) return own;
-  for (const NamedTensor& entry : optimizer()->state())
-    own[entry.name] = entry.tensor;
-  return own;
+  return optimizer() == nullptr ? std::map<std::string, at::Tensor>{} : named(optimizer()->state());
+}
+
+void ShardedStrategy::share_parameters() {
+  pieces_.share();
+  if (split_ != nullptr) split_->values_changed();
+}
+
+void ShardedStrategy::release_gathered() {
+  whole_ = shapes_;
+  for (auto& [name, tensor] : parameters_)
+    tensor = shape_of(tensor);
+}
+
+NamedTensors ShardedStrategy::saved(NamedTensors model) const {
+  for (auto& [name, tensor] : model)
+    if (const auto found = parameters_.find(name); found != parameters_.end()) tensor = found->second;
+  return model;
+}
+
+void ShardedStrategy::load_parameters(const NamedTensors& model, const NamedTensors& state) {
+  NamedTensors whole = model;
+  std::erase_if(whole, [&](const NamedTensor& entry) { return parameters_.contains(entry.name); });
+  copy_by_name(whole, state);
+  if (split_ == nullptr) return;
+  std::map<const at::TensorImpl*, at::Tensor> sources;
+  const std::map<std::string, at::Tensor> by_name = named(state);
+  for (const NamedTensor& entry : model)
+    if (parameters_.contains(entry.name)) sources[entry.tensor.unsafeGetTensorImpl()] = by_name.at(entry.name);
+  copy_into(*split_, parts().collectives.rank(),
+            [&](const at::Tensor& parameter) { return sources.at(parameter.unsafeGetTensorImpl()); });
+}
+
+/// Those that are split.
+void ShardedStrategy::gather_parameters() {
+  ParameterPieces::State state;
+  for (const std::string& name : groups().names()) {
+    const auto found = parameters_.find(name);
+    state.whole.push_back(found == parameters_.end() ? at::Tensor() : in_memory_order(found->second));
+  }
+  state.own = pieces_.values();
+  pieces_.gather(state);
 }
 
 void ShardedStrategy::gather_state() {
   ReplicatedStrategy::gather_state();
   const at::NoGradGuard no_grad;
   make_room();
+  if (split_ != nullptr) gather_parameters();
   const std::vector<std::string> names = groups().names();
   const std::vector<at::Tensor> parameters = groups().tensors();
   const std::map<std::string, at::Tensor> own = own_state();

@@ -12,7 +12,7 @@ namespace multicard {
 /// ddp-ds of which each rank updates a part of the parameters (Rajbhandari et al. 2020, arXiv 1910.02054, stage 1): it
 /// gets the sums of that part of each bucket of gradients, holds the optimizer's state for it, and sends the others
 /// what has become of the parameters. As much is sent as by an all-reduce; the state of R ranks takes 1 / R of the
-/// memory.
+/// memory. Parameters that are split (SplitParameters) are updated where they are (stage 3).
 class ShardedStrategy final : public ReplicatedStrategy {
  public:
   /// See make_strategy().
@@ -20,21 +20,26 @@ class ShardedStrategy final : public ReplicatedStrategy {
                   const OptimizerOptions& optimizer);
 
   bool updates() const override { return true; }
-  void share_parameters() override { pieces_.share(); }
+  void share_parameters() override;
   NamedTensors optimizer_state() const override { return whole_; }
   void load_optimizer_state(const NamedTensors& state) override;
   void gather_state() override;
-  void release_gathered() override { whole_ = shapes_; }
+  void release_gathered() override;
+  NamedTensors saved(NamedTensors model) const override;
+  void load_parameters(const NamedTensors& model, const NamedTensors& state) override;
 
  private:
   void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
   void make_room();
+  void gather_parameters();
   std::map<std::string, at::Tensor> own_state() const;
   std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
 
+  SplitParameters* split_;  ///< null: there are none
   ParameterPieces pieces_;
-  NamedTensors shapes_;  ///< of what a checkpoint holds, on the meta device
-  NamedTensors whole_;   ///< that; gathered on rank 0's host, else shapes_
+  NamedTensors shapes_;                           ///< of what a checkpoint holds, on the meta device
+  NamedTensors whole_;                            ///< that; gathered on rank 0's host, else shapes_
+  std::map<std::string, at::Tensor> parameters_;  ///< that are split, likewise
 };
 
 }  // namespace multicard

@@ -1,5 +1,6 @@
 #include "train/Strategy.hpp"
 
+#include <set>
 #include <stdexcept>
 
 #include <ATen/core/grad_mode.h>
@@ -22,16 +23,25 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel, Skip
   return options;
 }
 
+std::vector<at::Tensor> whole_ones(std::vector<at::Tensor> parameters, const SplitParameters* split) {
+  if (split == nullptr) return parameters;
+  const std::set<const at::TensorImpl*> members = members_of(split->rows());
+  std::erase_if(parameters, [&](const at::Tensor& one) { return members.contains(one.unsafeGetTensorImpl()); });
+  return parameters;
+}
+
 }  // namespace
 
 Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                    const OptimizerOptions& optimizer, Updates updates)
     : parts_(parts),
       groups_(parts.model.parameters(), decay_of(optimizer)),
+      whole_(whole_ones(groups_.tensors(), parts.model.split_parameters())),
       // Before the optimizer, which works on the reducer's gradients: views of its buckets.
-      reducer_(groups_.tensors(), parts.collectives, reduction),
-      gradients_(groups_.in_parameter_order(reducer_.gradients())),
+      reducer_(whole_, parts.collectives, reduction),
       clip_norm_(optimizer.clip_norm) {
+  for (const NamedTensor& parameter : groups_.parameters())
+    if (const at::Tensor& gradient = parameter.tensor.grad(); gradient.defined()) gradients_.push_back(gradient);
   if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, updated_tensors(groups_, gradients()));
 }
 
@@ -52,11 +62,17 @@ std::int64_t Strategy::largest_shard(std::int64_t global_rows) const {
 void Strategy::begin_step(std::int64_t step, const LossScaler* scaler) {
   parts_.model.begin_step(step, parts_.collectives.rank());
   reducer_.begin_step(step, scaler != nullptr ? scaler->factor() : at::Tensor{});
+  if (SplitParameters* const split = parts_.model.split_parameters()) split->zero_gradients();
 }
 
 void Strategy::backward(const at::Tensor& loss, bool is_last) {
   if (is_last) reducer_.arm();
   loss.backward();
+}
+
+void Strategy::finish_gradients() {
+  reducer_.finish();
+  if (SplitParameters* const split = parts_.model.split_parameters()) split->finish_gradients();
 }
 
 void Strategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
@@ -92,6 +108,10 @@ void Strategy::load_optimizer_state(const NamedTensors& state) {
   copy_by_name(optimizer_state(), state);
 }
 
+void Strategy::load_parameters(const NamedTensors& model, const NamedTensors& state) {
+  copy_by_name(model, state);
+}
+
 std::int64_t Strategy::optimizer_bytes() const {
   return optimizer_ ? bytes_of(optimizer_->state()) : 0;
 }
@@ -108,7 +128,7 @@ NamedTensors Strategy::compression_state() const {
 
 void Strategy::broadcast_parameters() {
   const at::NoGradGuard no_grad;
-  broadcast_tensors(tensors_of(parts_.model.parameters()), parts_.collectives, 0);
+  broadcast_tensors(whole_, parts_.collectives, 0);
 }
 
 void Strategy::share_buffers() {
@@ -125,7 +145,8 @@ std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const Op
     case StrategyName::ddp:
       return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::replicated);
     case StrategyName::ddp_ds:
-      if (options.shard == Shard::optimizer && parts.collectives.size() > 1)
+      if (parts.model.split_parameters() != nullptr ||
+          (options.shard == Shard::optimizer && parts.collectives.size() > 1))
         return std::make_unique<ShardedStrategy>(parts, reduction, optimizer);
       return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::sharded);
   }

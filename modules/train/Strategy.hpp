@@ -58,7 +58,7 @@ class Strategy {
   /// micro-batch has filled it.
   void backward(const at::Tensor& loss, bool is_last);
   /// Collective. Waits until the gradients are the sums over all ranks, on the ranks that update.
-  void finish_gradients() { reducer_.finish(); }
+  void finish_gradients();
 
   /// On ranks that update: takes the loss scale (null: there is none) out of the gradients and clips them. Rank 0 puts
   /// their norm before clipping, and whether a value was not finite, into `status`.
@@ -77,7 +77,7 @@ class Strategy {
   /// Collective. Other buckets and another communication dtype of gradients from the next step on.
   void set_exchange(const ExchangeSetting& setting) { reducer_.set(setting); }
 
-  /// The gradients, in the order of the model's parameters.
+  /// The gradients of parameters that this rank holds whole, in the order of the model's parameters.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// Whether this rank changes the parameters, and so has an optimizer.
   virtual bool updates() const { return optimizer_ != nullptr; }
@@ -87,9 +87,14 @@ class Strategy {
   virtual NamedTensors optimizer_state() const;
   /// Gives the optimizer's tensors the values of whole parameters' ones. On ranks that update.
   virtual void load_optimizer_state(const NamedTensors& state);
-  /// Bytes that this rank holds of them.
+  /// Tensors of the model for a checkpoint. Those that are split over ranks are as in optimizer_state(), the others as
+  /// they are given.
+  virtual NamedTensors saved(NamedTensors model) const { return model; }
+  /// Gives tensors of the model the values of whole ones.
+  virtual void load_parameters(const NamedTensors& model, const NamedTensors& state);
+  /// Bytes that this rank holds of the optimizer's tensors.
   std::int64_t optimizer_bytes() const;
-  /// Collective. Before optimizer_state() and compression_state() are saved: puts what is split over ranks where it is
+  /// Collective. Before the states and the model are saved: puts what is split over ranks where it is
   /// saved from (GradientReducer::spread_error too).
   virtual void gather_state() { reducer_.spread_error(); }
   /// When what was gathered has been copied.
@@ -109,6 +114,8 @@ class Strategy {
   /// of all of them. \param found_inf undefined without scaling
   virtual void combine(at::Tensor& norm, at::Tensor& found_inf) const;
   const ParameterGroups& groups() const { return groups_; }
+  /// Those of the groups that are whole on each rank, and so are the reducer's.
+  const std::vector<at::Tensor>& whole_parameters() const { return whole_; }
   const GradientReducer& reducer() const { return reducer_; }
   const Optimizer* optimizer() const { return optimizer_.get(); }
   /// Collective.
@@ -118,6 +125,7 @@ class Strategy {
  private:
   StrategyParts parts_;
   ParameterGroups groups_;
+  std::vector<at::Tensor> whole_;
   GradientReducer reducer_;
   std::vector<at::Tensor> gradients_;
   std::unique_ptr<Optimizer> optimizer_;  ///< null where this rank does not update

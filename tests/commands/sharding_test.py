@@ -77,6 +77,12 @@ class Same:
             whole, sharded = (Path(self.path(output), file).read_bytes() for output in ("whole", "sharded"))
             self.assertEqual(whole, sharded, name)
 
+    def check_close(self, tolerance, metrics=("train_loss", "grad_norm", "eval_loss")):
+        """Of run_both(): relative differences."""
+        for name in metrics:
+            for whole, sharded in zip(self.metric(name, "whole"), self.metric(name, "sharded"), strict=True):
+                self.assertAlmostEqual(whole, sharded, delta=tolerance * abs(whole), msg=name)
+
 
 class Sharding(DeepCase, Same):
     def test_lora_has_the_same_numbers_on_2_ranks(self):
@@ -157,25 +163,26 @@ class Sharding(DeepCase, Same):
         self.assertGreater(moved, 0)
 
     def test_what_cannot_be_sharded_is_refused(self):
-        for words, why in ((("method={name: full}",), "trains all weights"), (("parallel.strategy=ddp",), "ddp"),
+        for words, why in ((("parallel.strategy=ddp",), "ddp"),
                            (("method={name: lora-dpo, rank: 4, reference: copy}",), "reference is copy"),
                            (("parallel.shard=hybrid",), "hybrid")):
             self.expect(2, run(2, "run", self.deck, SHARD, *words), why)
 
 
-class ShardedState(DeepCase, Same):
-    FULL = ("method={name: full}", "optimizer.clip_norm=null")
-    DOUBLE = ("precision=fp64", "model.dtype=fp64")
+FULL = ("method={name: full}", "optimizer.clip_norm=null")
+DOUBLE = ("precision=fp64", "model.dtype=fp64")
 
+
+class ShardedState(DeepCase, Same):
     def check_state(self, ranks, *overrides, metrics=("train_loss", "eval_loss"), **settings):
         # The norm of the gradient is added over other parts.
         self.check_same(ranks, *overrides, shard=SHARD_STATE, metrics=metrics, files=("model", "optimizer"), **settings)
 
     def test_full_tuning_has_the_same_numbers(self):
-        self.check_state(2, *self.FULL, *self.DOUBLE, "run.micro_batch=1")
+        self.check_state(2, *FULL, *DOUBLE, "run.micro_batch=1")
 
     def test_8_bit_moments_are_cut_at_their_blocks(self):
-        self.check_state(3, *self.FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true")
+        self.check_state(3, *FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true")
 
     def test_quantisation_aware_training_in_bf16_has_the_same_numbers(self):
         self.check_state(2, "method={name: qat, group_size: 32}", "optimizer.clip_norm=null", "precision=bf16",
@@ -186,21 +193,19 @@ class ShardedState(DeepCase, Same):
                         metrics=("train_loss", "eval_loss"))
 
     def test_norms_that_are_clipped_differ_by_rounding_alone(self):
-        self.run_both(3, SHARD_STATE, self.FULL[0], *self.DOUBLE, "optimizer.clip_norm=0.1")
-        for name in ("train_loss", "grad_norm", "eval_loss"):
-            for whole, sharded in zip(self.metric(name, "whole"), self.metric(name, "sharded"), strict=True):
-                self.assertAlmostEqual(whole, sharded, delta=1e-12 * abs(whole))
+        self.run_both(3, SHARD_STATE, FULL[0], *DOUBLE, "optimizer.clip_norm=0.1")
+        self.check_close(1e-12)
 
     def test_updates_are_left_out_on_all_ranks(self):
         # The first scale of losses is too large for float16.
-        self.check_state(2, *self.FULL, "precision=fp16", "optimizer.learning_rate=0.02",
+        self.check_state(2, *FULL, "precision=fp16", "optimizer.learning_rate=0.02",
                          metrics=("train_loss", "eval_loss", "skipped", "loss_scale"))
 
     def test_a_moving_average_has_the_same_numbers(self):
-        self.check_state(2, *self.FULL, "run.ema_decay=0.9")
+        self.check_state(2, *FULL, "run.ema_decay=0.9")
 
     def test_a_run_goes_on_in_the_other_mode_and_on_another_number_of_ranks(self):
-        words = ("run", self.deck, *self.FULL, *self.DOUBLE)
+        words = ("run", self.deck, *FULL, *DOUBLE)
         self.expect(0, run(3, *words, "run.output=" + self.path("whole")))
         self.expect(0, run(2, *words, SHARD_STATE, "run.steps=3"))
         self.expect(0, run(3, *words, "run.steps=5"))
@@ -213,6 +218,83 @@ class ShardedState(DeepCase, Same):
                            (("parallel.bucket_mb=measured",), "measured"),
                            (("parallel.powersgd_rank=2",), "powersgd_rank")):
             self.expect(2, run(2, "run", self.deck, SHARD_STATE, *words), why)
+
+
+class ShardedTraining(DeepCase, Same):
+    """Weights that are trained, of which each rank holds and updates a part."""
+
+    def check_trained(self, ranks, *overrides, metrics=("train_loss", "eval_loss"), **settings):
+        # The norm of the gradient is added over other parts.
+        self.check_same(ranks, *overrides, metrics=metrics, files=("model", "optimizer"), **settings)
+
+    def test_full_tuning_has_the_same_numbers(self):
+        self.check_trained(2, *FULL, *DOUBLE)
+        self.check_trained(3, *FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true",
+                           "run.resume=never")
+
+    def test_quantisation_aware_training_in_bf16_has_the_same_numbers(self):
+        self.check_trained(2, "method={name: qat, group_size: 32, fake_quant_step: 3}", "optimizer.clip_norm=null",
+                           "precision=bf16", "parallel.gradient_dtype=bf16")
+
+    def test_weights_that_are_bf16_have_the_same_numbers(self):
+        self.check_trained(3, *FULL, "precision=bf16", "model.trainable_dtype=bf16")
+
+    def test_updates_are_left_out_on_all_ranks(self):
+        # The first scale of losses is too large for float16.
+        self.check_trained(2, *FULL, "precision=fp16", "optimizer.learning_rate=0.02",
+                           metrics=("train_loss", "eval_loss", "skipped", "loss_scale"))
+
+    def test_micro_batches_and_ranks_without_rows_add_up(self):
+        # Batches of 4 rows on 3 ranks are of 2, 1 and 1 rows; each micro-batch is summed over the ranks by itself.
+        self.run_both(3, SHARD, FULL[0], *DOUBLE, "optimizer.clip_norm=0.1", "run.micro_batch=1", "evaluate.limit=2",
+                      "parallel.bucket_mb=0.01")
+        self.check_close(1e-12)
+
+    def test_the_largest_micro_batch_is_found_by_passes_of_all_ranks(self):
+        self.check_trained(3, *FULL, "run.micro_batch=auto", "run.global_batch=6", "evaluate.limit=2")
+
+    def test_preference_pairs_have_the_same_numbers_when_a_run_goes_on_too(self):
+        source = SOURCE / "inputs/text/instruction-data-with-preference.json"
+        self.expect(0, run(2, "prepare", "text", "--type", "preference", "--tokenizer", self.model, "--in", str(source),
+                           "--split", "0.1", "-o", self.path("pairs")))
+        words = ["method={name: dpo, reference: cached}", "optimizer.clip_norm=null", "data.limit=12",
+                 "evaluate.limit=3", "run.epochs=null", "run.steps=6", *DOUBLE]
+        words += ["data.%s=%s" % (name, self.path("pairs-%s*.h5" % name)) for name in ("train", "test")]
+        self.run_both(2, SHARD, *words)
+        self.check_close(1e-12)
+        for cached in Path(self.scratch).glob("*reference*"):
+            cached.unlink()
+        words.append("run.output=" + self.path("resumed"))
+        self.expect(0, run(2, "run", self.deck, *words, SHARD, "run.steps=4"))
+        for cached in Path(self.scratch).glob("*reference*"):
+            cached.unlink()
+        self.expect(0, run(3, "run", self.deck, *words, SHARD))
+        for whole, resumed in zip(self.losses("whole"), self.losses("resumed"), strict=True):
+            self.assertAlmostEqual(whole, resumed, delta=1e-12)
+
+    def test_a_run_goes_on_in_any_mode_and_on_another_number_of_ranks(self):
+        words = ("run", self.deck, *FULL, *DOUBLE)
+        self.expect(0, run(3, *words, "run.output=" + self.path("whole")))
+        for ranks, steps, more in ((2, 2, (SHARD,)), (3, 3, ()), (3, 5, (SHARD,)), (2, 6, (SHARD_STATE,)), (3, 8, (SHARD,))):
+            self.expect(0, run(ranks, *words, *more, "run.steps=%d" % steps))
+        for whole, sharded in zip(self.losses("whole"), self.losses(), strict=True):
+            self.assertAlmostEqual(whole, sharded, delta=1e-12 * whole)
+
+    def test_a_checkpoint_is_evaluated_and_answers(self):
+        self.expect(0, run(2, "run", self.deck, *FULL, SHARD))
+        recorded = self.metric("eval_loss")[-1]
+        for ranks in (1, 3):
+            code, out, err = run(ranks, "eval", self.checkpoint(), "--json")
+            self.assertEqual(code, 0, err)
+            self.assertAlmostEqual(json.loads(out)["loss"], recorded, delta=1e-5)
+        answers = {run(2, "generate", self.checkpoint(), "--greedy", "--max-new", "5", *more, "Name a colour.")[1]
+                   for more in ((), ("--shard",))}
+        self.assertEqual(len(answers), 1, answers)
+
+    def test_what_cannot_be_sharded_is_refused(self):
+        for words, why in ((("run.ema_decay=0.9",), "average"), (("parallel.bucket_mb=measured",), "measured"),
+                           (("method={name: dpo}",), "reference is copy")):
+            self.expect(2, run(2, "run", self.deck, *FULL, SHARD, *words), why)
 
 
 class ShardedStateOfImages(CommandTest, Same):

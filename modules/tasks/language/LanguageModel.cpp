@@ -1,6 +1,8 @@
 #include "tasks/language/LanguageModel.hpp"
 
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -72,6 +74,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, Tenso
   ShardedNetwork made = base_network();
   network_ = std::move(made.network);
   bytes_read_ = made.bytes_read;
+  if (!method.has_adapters() && !is_converted_) split_ = std::move(made.blocks);
   if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
   if (options.model.adapter && !options.model.layers_alone)
     warn_of(PeftAdapter::open(*options.model.adapter).config().remarks);
@@ -153,6 +156,25 @@ void LanguageModel::start_identity() {
   sha256_ = start_async("the check of the base model", [folder = folder_, seed = random_seed_, type = base_type_] {
               return seed ? sha256_of_random_weights(folder, *seed, type) : ModelFolder::open(folder).sha256();
             }).share();
+}
+
+SplitParameters* LanguageModel::split_parameters() {
+  if (split_ && !split_->is_trained()) split_->train(options_.parallel.gradient_dtype);
+  return split_.get();
+}
+
+void LanguageModel::load_trained(const TensorFile& file) {
+  if (!split_) return copy_into(trained(), file);
+  check_matches(trained(), file);
+  const std::set<const at::TensorImpl*> in_parts = members_of(split_->rows());
+  std::map<const at::TensorImpl*, at::Tensor> sources;
+  for (const NamedTensor& entry : trained())
+    if (in_parts.contains(entry.tensor.unsafeGetTensorImpl()))
+      sources[entry.tensor.unsafeGetTensorImpl()] = file.view(entry.name);
+    else
+      entry.tensor.copy_(file.view(entry.name));
+  copy_into(*split_, sharding_->rank(),
+            [&](const at::Tensor& parameter) { return sources.at(parameter.unsafeGetTensorImpl()); });
 }
 
 AdapterOptions LanguageModel::add_adapters(Llama& network) const {

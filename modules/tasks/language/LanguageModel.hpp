@@ -13,6 +13,7 @@
 #include "nn/language/Lora.hpp"
 #include "sharding/ShardedNetwork.hpp"
 #include "state/AdapterConfig.hpp"
+#include "state/TensorFile.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"
 #include "tasks/language/Preference.hpp"
@@ -48,6 +49,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   const AdapterConfig& adapter() const { return *adapter_; }
   /// What is trained, by its names in files: the adapters, or all weights.
   const NamedTensors& trained() const { return has_adapters() ? network_->adapters() : network_->weights(); }
+  /// Gives it the values of a file; of what is split each rank reads its part. Errors as copy_into()
+  void load_trained(const TensorFile& file);
   /// "model.safetensors", or "adapter_model.safetensors".
   std::string file_name() const;
   /// The files that belong to it, by name: the adapter's settings; or the model's settings and its tokenizer.
@@ -69,7 +72,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   Preference* preference() const { return preference_; }
   /// A network as this one was before it was trained, for the reference of preference pairs.
   std::unique_ptr<Llama> frozen_start() const;
-  /// Where frozen weights are split over ranks, the bytes of files that this rank has read for its part; 0 without
+  /// Where weights are split over ranks, the bytes of files that this rank has read for its part; 0 without
   /// files.
   std::optional<std::uint64_t> bytes_read() const { return sharding_ ? std::optional(bytes_read_) : std::nullopt; }
   /// Bytes of the adapters; 0 without.
@@ -79,6 +82,8 @@ class LanguageModel final : public Model, public MeasuredModel {
 
   /// \throws UsageError for a model that is converted to int4
   std::vector<NamedTensor> parameters() const override;
+  /// Makes room for their gradients the first time.
+  SplitParameters* split_parameters() override;
   std::vector<NamedTensor> buffers() const override { return {}; }
   /// Where weights are gathered, every pass is one of all ranks.
   bool runs_on_empty_batch() const override { return sharding_ != nullptr; }
@@ -127,6 +132,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
+  std::shared_ptr<ShardedBlocks> split_;  ///< the network's, where they can be trained
   std::optional<AdapterConfig> adapter_;
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one

@@ -85,16 +85,6 @@ void check_powersgd(Section& root, const RunOptions& options) {
 
 using Refuse = std::function<void(const std::string& why, const char* instead)>;
 
-void check_split_weights(const RunOptions& options, const Refuse& refuse) {
-  const char* const others = "Set parallel.shard=optimizer or none.";
-  if (!options.is_language()) refuse("task is image, which trains all weights", others);
-  if (options.is_language() && !options.method.has_adapters())
-    refuse(fmt::format("method.name is {}, which trains all weights", word_of(options.method.name, kMethodWords)),
-           "Set method.name=lora or qlora, or parallel.shard=optimizer.");
-  if (options.method.preference.reference == Reference::copy)
-    refuse("method.reference is copy, a second model that is not split", "Set method.reference=cached.");
-}
-
 /// Buckets are cut once, and each rank's part of them with it.
 void check_split_state(const RunOptions& options, const Refuse& refuse) {
   if (options.parallel.measures_bucket || options.parallel.measures_dtype)
@@ -107,6 +97,16 @@ void check_split_state(const RunOptions& options, const Refuse& refuse) {
            "Set optimizer.name=adamw.");
 }
 
+void check_split_weights(const RunOptions& options, const Refuse& refuse) {
+  if (!options.is_language()) refuse("task is image", "Set parallel.shard=optimizer or none.");
+  if (options.method.is_preference() && options.method.preference.reference == Reference::copy)
+    refuse("method.reference is copy, a second model that is not split", "Set method.reference=cached.");
+  if (options.method.has_adapters()) return;
+  check_split_state(options, refuse);
+  if (options.run.ema_decay > 0)
+    refuse("run.ema_decay keeps an average of all weights", "Set run.ema_decay=0, or parallel.shard=optimizer.");
+}
+
 /// What every rank would have to do alike: frozen weights are gathered by passes of all ranks, and state is cut once.
 void check_sharding(Section& root, const RunOptions& options) {
   const Shard shard = options.parallel.shard;
@@ -115,7 +115,7 @@ void check_sharding(Section& root, const RunOptions& options) {
   const auto refuse = [&](const std::string& why, const char* instead) {
     root.section("parallel")
         .reject("shard",
-                word + (shard == Shard::full ? " splits the frozen weights of a language model over ranks"
+                word + (shard == Shard::full ? " splits the weights of a language model over ranks"
                                              : " splits the optimizer's state over ranks"),
                 why, instead);
   };

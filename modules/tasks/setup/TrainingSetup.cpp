@@ -147,6 +147,7 @@ std::string TrainingSetup::backend_name() const {
 
 CheckpointParts TrainingSetup::parts() const {
   CheckpointParts parts{task->model_part()};
+  parts.front().tensors = strategy->saved(std::move(parts.front().tensors));
   if (strategy->updates()) parts.push_back({kOptimizerFile, strategy->optimizer_state()});
   if (average) parts.push_back({kAverageFile, average->state()});
   if (NamedTensors compression = strategy->compression_state(); !compression.empty())
@@ -167,8 +168,11 @@ TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& 
 }
 
 void TrainingSetup::load(const TrainingState& state) {
+  const CheckpointPart trained = task->model_part();
+  strategy->load_parameters(trained.tensors, tensors_in(state, trained.file));
   CheckpointParts others = parts();
-  std::erase_if(others, [](const CheckpointPart& part) { return part.file == kOptimizerFile; });
+  std::erase_if(others,
+                [&](const CheckpointPart& part) { return part.file == kOptimizerFile || part.file == trained.file; });
   copy_into(others, state);
   if (strategy->updates()) strategy->load_optimizer_state(tensors_in(state, kOptimizerFile));
   if (scaler) restore_scaler(*scaler, state);

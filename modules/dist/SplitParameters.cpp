@@ -1,0 +1,62 @@
+#include "dist/SplitParameters.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <ATen/core/grad_mode.h>
+
+#include "dist/BucketPlan.hpp"
+
+namespace multicard {
+
+ElementRange ParameterRow::kept_of(std::size_t member, int rank) const {
+  const auto& [parameter, begin] = members[member];
+  const std::int64_t first = std::max(begin, rank * part), end = std::min(begin + parameter.numel(), (rank + 1) * part);
+  return first < end ? ElementRange{first - begin, end - first} : ElementRange{};
+}
+
+at::Tensor ParameterRow::piece_of(std::size_t member, int rank, const at::Tensor& of) const {
+  const ElementRange kept = kept_of(member, rank);
+  return of.narrow(0, members[member].second + kept.first - rank * part, kept.count);
+}
+
+std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters, int rank,
+                                  int num_ranks) {
+  const BucketPlan& plan = reducer.plan();
+  std::map<at::ScalarType, at::Tensor> flats;
+  for (const at::Tensor& flat : reducer.flats())
+    flats[flat.scalar_type()] = flat;
+  std::vector<ParameterRow> rows;
+  for (const BucketPlan::Bucket& bucket : plan.buckets) {
+    const std::int64_t part = bucket.numel / num_ranks;
+    rows.push_back({part, {}, flats.at(bucket.type).narrow(0, bucket.offset + rank * part, part)});
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const BucketPlan::Place& place = plan.places[i];
+    rows[place.bucket].members.emplace_back(parameters[i], place.offset - plan.buckets[place.bucket].offset);
+  }
+  return rows;
+}
+
+std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows) {
+  std::set<const at::TensorImpl*> members;
+  for (const ParameterRow& row : rows)
+    for (const auto& [parameter, begin] : row.members)
+      members.insert(parameter.unsafeGetTensorImpl());
+  return members;
+}
+
+void copy_into(SplitParameters& parameters, int rank,
+               const std::function<at::Tensor(const at::Tensor& parameter)>& source) {
+  const at::NoGradGuard no_grad;
+  for (const ParameterRow& row : parameters.rows())
+    for (std::size_t i = 0; i < row.members.size(); ++i) {
+      const ElementRange kept = row.kept_of(i, rank);
+      if (kept.count == 0) continue;
+      if (const at::Tensor whole = source(row.members[i].first); whole.defined())
+        row.piece_of(i, rank, row.values).copy_(whole.view(-1).narrow(0, kept.first, kept.count));
+    }
+  parameters.values_changed();
+}
+
+}  // namespace multicard

@@ -1,0 +1,65 @@
+#pragma once
+/// \file Parameters of which each rank updates, or holds, a part.
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "dist/GradientReducer.hpp"
+
+namespace multicard {
+
+/// Elements of a parameter that follow each other in memory.
+struct ElementRange {
+  std::int64_t first = 0, count = 0;
+};
+
+/// Parameters that follow each other in a row of elements, which is cut into one equal part for each rank. Parts begin
+/// at multiples of BucketPlan::kPartAlignment elements.
+struct ParameterRow {
+  std::int64_t part = 0;                                     ///< elements
+  std::vector<std::pair<at::Tensor, std::int64_t>> members;  ///< and where each begins
+  at::Tensor gradients;                                      ///< of this rank's part, one dimension
+  at::Tensor values = {};  ///< likewise; undefined where each rank has the parameters whole
+
+  /// The elements of a member that are in the part of a rank; of none the count is 0.
+  ElementRange kept_of(std::size_t member, int rank) const;
+  /// Those of this rank in values, or in gradients.
+  at::Tensor piece_of(std::size_t member, int rank, const at::Tensor& part) const;
+};
+
+/// The rows of a reducer with Destination::parts. \param parameters of the reducer, in its order
+std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters, int rank,
+                                  int num_ranks);
+
+/// Parameters that no rank holds whole: leaves that have memory only while they are computed with.
+class SplitParameters {
+ public:
+  virtual ~SplitParameters() = default;
+  /// With values, and gradients where they are trained.
+  virtual std::vector<ParameterRow> rows() const = 0;
+  /// Sets what has been summed to zero. Each backward adds to it, on all ranks.
+  virtual void zero_gradients() = 0;
+  /// Collective. Waits until gradients hold the sums over all ranks.
+  virtual void finish_gradients() = 0;
+  /// What is gathered from now on has the values of now.
+  virtual void values_changed() = 0;
+  /// Bytes that this rank holds: parts, and room for what is gathered and summed.
+  /// @{
+  virtual std::int64_t value_bytes() const = 0;
+  virtual std::int64_t gradient_bytes() const = 0;
+  /// @}
+};
+
+/// The parameters of the rows, as TensorImpl.
+std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows);
+
+/// Fills this rank's parts. \param source the whole of a parameter, row-major; undefined: stays as it is
+void copy_into(SplitParameters& parameters, int rank,
+               const std::function<at::Tensor(const at::Tensor& parameter)>& source);
+
+}  // namespace multicard
