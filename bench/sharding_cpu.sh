@@ -3,9 +3,9 @@
 # rows of text.
 #
 # usage: bench/sharding_cpu.sh [--length 512] [--steps 8] [--repeats 5] [--precision bf16] [-o FOLDER]
-# Every repeat runs LoRA with parallel.shard none and full, and full tuning with none and optimizer, every second one
-# the other way round. Prints of each the median tokens/s, the ratio to none of the same repeat as median and range, and
-# the memory that tensors of a rank took at their peak. Run it on an otherwise idle machine.
+# Every repeat runs LoRA with parallel.shard none and full, and full tuning with none, optimizer and full, every second
+# one the other way round. Prints of each the median tokens/s, the ratio to none of the same repeat as median and range,
+# and the memory that tensors of a rank took at their peak. Run it on an otherwise idle machine.
 set -euo pipefail
 export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
@@ -55,7 +55,8 @@ peak_of() {
 tabulate() {
   local pair
   printf '%-16s %9s %8s %15s %12s\n' what tokens/s ratio range 'peak, MB'
-  for pair in "lora-none lora-none" "lora-full lora-none" "full-none full-none" "full-optimizer full-none"; do
+  for pair in "lora-none lora-none" "lora-full lora-none" "full-none full-none" "full-optimizer full-none" \
+    "full-full full-none"; do
     # shellcheck disable=SC2086  # two words
     set -- $pair
     awk -v name="$1" -v base="$2" '$2 == base { of_base[$1] = $3 } $2 == name { rate[$1] = $3; peak = $4 }
@@ -69,7 +70,8 @@ tabulate() {
 
 warn_unless_idle
 : >"$folder/rates.txt"
-forth=("lora none" "lora full" "full none" "full optimizer") back=("full optimizer" "full none" "lora full" "lora none")
+forth=("lora none" "lora full" "full none" "full optimizer" "full full")
+back=("full full" "full optimizer" "full none" "lora full" "lora none")
 for repeat in $(seq "$repeats"); do
   say "repeat $repeat of $repeats  (${SECONDS} s since start)"
   if [ $((repeat % 2)) = 1 ]; then order=("${forth[@]}"); else order=("${back[@]}"); fi

@@ -57,8 +57,8 @@ std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
   return more;
 }
 
-NetworkPlan frozen_plan(const RunOptions& options) {
-  return plan_of_shape(options.model.path, weights_type(options.model.dtype), options.method.weight_format());
+NetworkPlan shape_of(const RunOptions& options) {
+  return plan_of_shape(options.model.path, base_type(options), options.method.weight_format());
 }
 
 /// A network of a few layers with room for its gradients.
@@ -158,7 +158,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  if (options.method.has_adapters()) spared_ = spared_bytes(frozen_plan(options), num_ranks);
+  spared_ = spared_bytes(shape_of(options), num_ranks);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
@@ -187,8 +187,12 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
 }
 
 void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
-  if (shard == Shard::full) estimate.frozen -= spared_;
-  if (shard != Shard::optimizer || num_ranks_ == 1) return;
+  const bool splits_updates = shard == Shard::optimizer || (shard == Shard::full && !options_.method.has_adapters());
+  if (shard == Shard::full && !splits_updates) estimate.frozen -= spared_;
+  if (shard == Shard::full && splits_updates)  // gradients have parts and buffers as weights have
+    for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
+      estimate.*part -= spared_;
+  if (!splits_updates || num_ranks_ == 1) return;
   estimate.optimizer /= num_ranks_;
   estimate.other += largest_bucket_ + largest_bucket_ / num_ranks_;  // what ranks send each other of weights
 }

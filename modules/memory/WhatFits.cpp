@@ -162,10 +162,11 @@ class FitTable {
   /// What the ranks can split. \param options with a method
   std::vector<Shard> shards_of(const RunOptions& options) const {
     if (!has_shards()) return {question_.options.parallel.shard};
-    if (options.method.has_adapters())
-      return options.method.preference.reference == Reference::copy ? std::vector{Shard::none}
-                                                                    : std::vector{Shard::none, Shard::full};
-    return {Shard::none, Shard::optimizer};
+    std::vector<Shard> shards{Shard::none};
+    if (!options.method.has_adapters()) shards.push_back(Shard::optimizer);
+    const bool has_copy = options.method.is_preference() && options.method.preference.reference == Reference::copy;
+    if (!has_copy) shards.push_back(Shard::full);
+    return shards;
   }
 
   /// Without and with what ranks can split, of one measurement.

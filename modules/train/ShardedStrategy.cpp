@@ -53,6 +53,19 @@ std::map<std::string, at::Tensor> shapes_of_split(const SplitParameters* split, 
   return shapes;
 }
 
+/// Blocks of 8-bit moments are cut where parts are.
+void check_blocks_of_moments(const OptimizerOptions& options, const std::vector<ParameterRow>& rows) {
+  if (options.name != OptimizerName::adamw8bit) return;
+  for (const ParameterRow& row : rows)
+    for (const auto& [parameter, begin] : row.members)
+      if (begin % kMomentBlock != 0)
+        throw UsageError(
+            "optimizer.name is adamw8bit, whose blocks cannot be split over ranks here",
+            fmt::format("a matrix of {} x {} begins in the middle of one", parameter.size(0), parameter.size(1)),
+            "Set optimizer.name=adamw, or parallel.shard=none.")
+            .on_all_ranks();
+}
+
 std::vector<ParameterRow> all_rows(const GradientReducer& reducer, const std::vector<at::Tensor>& whole,
                                    const SplitParameters* split, const TensorCollectives& collectives) {
   std::vector<ParameterRow> rows = rows_of(reducer, whole, collectives.rank(), collectives.size());
@@ -102,6 +115,7 @@ ShardedStrategy::ShardedStrategy(const StrategyParts& parts, const GradientReduc
       shapes_(shapes_of_state(optimizer, groups())),
       whole_(shapes_),
       parameters_(shapes_of_split(split_, groups())) {
+  if (split_ != nullptr) check_blocks_of_moments(optimizer, split_->rows());
   update_with(own_optimizer(optimizer));
 }
 

@@ -275,7 +275,8 @@ class ShardedTraining(DeepCase, Same):
     def test_a_run_goes_on_in_any_mode_and_on_another_number_of_ranks(self):
         words = ("run", self.deck, *FULL, *DOUBLE)
         self.expect(0, run(3, *words, "run.output=" + self.path("whole")))
-        for ranks, steps, more in ((2, 2, (SHARD,)), (3, 3, ()), (3, 5, (SHARD,)), (2, 6, (SHARD_STATE,)), (3, 8, (SHARD,))):
+        for ranks, steps, more in ((2, 2, (SHARD,)), (3, 3, ()), (3, 5, (SHARD,)), (2, 6, (SHARD_STATE,)),
+                                   (3, 8, (SHARD,))):
             self.expect(0, run(ranks, *words, *more, "run.steps=%d" % steps))
         for whole, sharded in zip(self.losses("whole"), self.losses(), strict=True):
             self.assertAlmostEqual(whole, sharded, delta=1e-12 * whole)

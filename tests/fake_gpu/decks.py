@@ -52,6 +52,8 @@ DECKS = [
     Deck("llm/llama3_8b_1gpu", "llm/llama3_8b_1gpu.yaml", steps=(2, 4)),
     Deck("llm/llama3_8b_4gpu", "llm/llama3_8b_4gpu.yaml", ranks=4, steps=(2, 3), is_tested=False),
     Deck("llm/llama3_8b_8gpu", "llm/llama3_8b_8gpu.yaml", ranks=8, steps=(2, 3), is_tested=False),
+    Deck("llm/llama3_8b_full_8gpu", "llm/llama3_8b_full_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
+    Deck("llm/llama3_8b_dpo_8gpu", "llm/llama3_8b_dpo_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
     Deck("llm/llama3_70b_lora_8gpu", "llm/llama3_70b_lora_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
 ]
 
@@ -167,7 +169,8 @@ class Inputs:
             return [self.pairs(), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
         if deck.path.startswith("llm/llama3_"):
             shape, config = self.shape("llama3_8b_shape" if "_8b_" in deck.path else "llama3_70b_shape")
-            return [self.rows(config, 2048, 384), "model.path=%s" % shape, "model.random_weights=true"]
+            rows = self.long_pairs(400) if "_dpo_" in deck.path else self.rows(config, 2048, 384)
+            return [rows, "model.path=%s" % shape, "model.random_weights=true"]
         return [self.rows(SMOLLM2, 512, 64), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
 
 

@@ -62,6 +62,7 @@ class TextDecks(TrainingCase):
                  "gsm8k": {"shards": questions, "data.max_length": 256, "evaluate.questions.limit": 2,
                            "evaluate.questions.max_new": 8},
                  "llama3_8b_1gpu": {}, "llama3_8b_4gpu": {"world": 2}, "llama3_8b_8gpu": {"world": 2},
+                 "llama3_8b_full_8gpu": {"world": 2}, "llama3_8b_dpo_8gpu": {"world": 2, "shards": pairs},
                  "llama3_70b_lora_8gpu": {"world": 2}, "llama3_70b_qlora_8gpu_24gb": {"world": 2}}
         for deck, changes in decks.items():
             with self.subTest(deck):

@@ -53,14 +53,10 @@ at::ScalarType weights_type(WeightDtype dtype) {
   return at::kBFloat16;
 }
 
-namespace {
-
-// Trained weights need a type in which small updates do not vanish; frozen ones have the deck's model.dtype.
+// Trained weights need a type in which small updates do not vanish.
 at::ScalarType base_type(const RunOptions& options) {
   return options.method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
 }
-
-}  // namespace
 
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding)
     : options_(options),

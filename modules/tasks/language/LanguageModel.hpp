@@ -26,6 +26,8 @@ namespace multicard {
 inline constexpr const char* kBaseHash = "base_model_sha256";
 
 at::ScalarType weights_type(WeightDtype dtype);
+/// Of the weights of a deck's model: those that are trained have the type of their updates, frozen ones model.dtype.
+at::ScalarType base_type(const RunOptions& options);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.

@@ -46,7 +46,7 @@ std::string adapter_text(const AdapterConfig& adapter) {
 
 std::string sharding_text(std::int64_t held, std::uint64_t read) {
   std::string text =
-      fmt::format("full, {} of base weights on a rank, buffers included", human_bytes(static_cast<double>(held)));
+      fmt::format("full, {} of weights on a rank, buffers included", human_bytes(static_cast<double>(held)));
   if (read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(read)));
   return text;
 }

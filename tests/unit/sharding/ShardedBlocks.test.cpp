@@ -188,7 +188,7 @@ TEST(ShardedBlocks, HoldAPartOfEachBlockAndTwoBlocks) {
   const std::int64_t bytes = blocks_of(*sharded).bytes();
 
   // Storages begin at whole kilobytes, and blocks end at one for each rank.
-  const std::int64_t padding = 5 * (4 + world().size()) * 1024;
+  const std::int64_t padding = 5 * (4 + world().size()) * static_cast<std::int64_t>(BorrowedMemory::kAlignment);
   EXPECT_LE(bytes, (all + padding) / world().size() + 2 * (all + padding) / 5);
   EXPECT_GE(bytes, all / world().size() + 2 * all / 5);
   EXPECT_EQ(sharded->weight_bytes(), whole->weight_bytes() - all + bytes);
