@@ -7,44 +7,15 @@ usage: sharding_test.py NAME   runs one test class; MULTICARD_BIN is the folder 
 
 import json
 import re
-import shutil
-import struct
 import sys
 import unittest
 from pathlib import Path
 
 from command_test import CommandTest, run
-from tuning_case import MODEL, SOURCE, TuningCase
+from tuning_case import SOURCE, TuningCase, deeper_model
 
 METHODS = {"lora": "method={name: lora, rank: 4, dropout: 0.1}", "qlora": "method={name: qlora, rank: 4}"}
 SHARD, SHARD_STATE = "parallel.shard=full", "parallel.shard=optimizer"
-
-
-def deeper_model(folder, num_blocks):
-    """A model folder whose blocks are those of MODEL in turn: more of them than a rank has in place at once."""
-    shutil.copytree(MODEL, folder)
-    config = json.loads(Path(MODEL, "config.json").read_text())
-    Path(folder, "config.json").write_text(json.dumps({**config, "num_hidden_layers": num_blocks}))
-    content = Path(MODEL, "model.safetensors").read_bytes()
-    size = struct.unpack("<Q", content[:8])[0]
-    values = content[8 + size:]
-    tensors = {}
-    for name, tensor in json.loads(content[8:8 + size]).items():
-        numbers = re.match(r"(model\.layers\.)(\d+)(.*)", name)
-        if not numbers:
-            tensors[name] = tensor
-            continue
-        for block in range(int(numbers[2]), num_blocks, config["num_hidden_layers"]):
-            tensors["%s%d%s" % (numbers[1], block, numbers[3])] = tensor
-    written, header = b"", {}
-    for name, tensor in tensors.items():
-        if name == "__metadata__":
-            continue
-        first, end = tensor["data_offsets"]
-        header[name] = {**tensor, "data_offsets": [len(written), len(written) + end - first]}
-        written += values[first:end]
-    text = json.dumps(header).encode()
-    Path(folder, "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + written)
 
 
 class DeepCase(TuningCase):

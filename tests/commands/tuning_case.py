@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import shutil
+import struct
 from pathlib import Path
 
 from command_test import CommandTest, run
@@ -17,6 +20,33 @@ optimizer: {name: adamw, learning_rate: 0.002, clip_norm: 1.0}
 run: {output: SCRATCH/out, steps: 8, global_batch: 4, seed: 3, checkpoint_every: 4, log_every: 1, deterministic: true}
 evaluate: {every_steps: 8, every_epochs: 0}
 """
+
+
+def deeper_model(folder, num_blocks):
+    """A model folder whose blocks are those of MODEL in turn: more of them than a rank has in place at once."""
+    shutil.copytree(MODEL, folder)
+    config = json.loads(Path(MODEL, "config.json").read_text())
+    Path(folder, "config.json").write_text(json.dumps({**config, "num_hidden_layers": num_blocks}))
+    content = Path(MODEL, "model.safetensors").read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    values = content[8 + size:]
+    tensors = {}
+    for name, tensor in json.loads(content[8:8 + size]).items():
+        numbers = re.match(r"(model\.layers\.)(\d+)(.*)", name)
+        if not numbers:
+            tensors[name] = tensor
+            continue
+        for block in range(int(numbers[2]), num_blocks, config["num_hidden_layers"]):
+            tensors["%s%d%s" % (numbers[1], block, numbers[3])] = tensor
+    written, header = b"", {}
+    for name, tensor in tensors.items():
+        if name == "__metadata__":
+            continue
+        first, end = tensor["data_offsets"]
+        header[name] = {**tensor, "data_offsets": [len(written), len(written) + end - first]}
+        written += values[first:end]
+    text = json.dumps(header).encode()
+    Path(folder, "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + written)
 
 
 class TuningCase(CommandTest):

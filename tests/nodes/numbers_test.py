@@ -6,10 +6,13 @@ usage: numbers_test.py NAME   runs one test class; with MULTICARD_TEST_FULL=1 ev
 
 import itertools
 import json
+import math
 import os
+import struct
 from pathlib import Path
 
 from nodes_case import MODEL, SOURCE, NodesTest, main
+from tuning_case import deeper_model
 
 FULL = bool(os.environ.get("MULTICARD_TEST_FULL"))
 IMAGE = """\
@@ -95,7 +98,7 @@ class Numbers(NumbersTest):
             self.compare(counts, deck, *overrides, tolerance=tolerance)
 
 
-class Bytes(NumbersTest):
+class BytesTest(NumbersTest):
     """What leaves each node, by the counters of its interface: the difference of runs of N and 2 N steps."""
 
     STEPS = 8
@@ -115,6 +118,8 @@ class Bytes(NumbersTest):
         counted = self.dataset(self.path("out/results.h5"), "/runs/main/communication/all_reduce/payload_bytes")
         return int(counted[0]) / steps
 
+
+class Bytes(BytesTest):
     def test_the_bytes_of_a_step_are_those_of_its_gradients_whatever_the_ranks_of_a_node(self):
         whole = None
         for counts, overrides, share in (("1,1", (), 1), ("2,2", (), 1), ("1,2", (BF16,), 0.5)):
@@ -124,6 +129,49 @@ class Bytes(NumbersTest):
             self.assertAlmostEqual(payload / whole, share, delta=0.01)
             for node in sent:  # 2 (N - 1) / N is 1 for 2 nodes
                 self.assertAlmostEqual(node / payload, 1, delta=0.03, msg=(counts, sent, payload))
+
+
+class BytesOfSharding(BytesTest):
+    """A model of five blocks that four ranks of two nodes share: of a gather, and of a sum of which each rank gets a part,
+    half leaves each node."""
+
+    NUM_BLOCKS = 5
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("deep")
+        deeper_model(self.model, self.NUM_BLOCKS)
+        self.deck = self.path("deep.yaml")
+        Path(self.deck).write_text(Path(self.language).read_text().replace(MODEL, self.model))
+
+    def weights(self):
+        """Bytes in float32 of the matrices of a block, and of all else."""
+        size, = struct.unpack("<Q", Path(self.model, "model.safetensors").read_bytes()[:8])
+        header = json.loads(Path(self.model, "model.safetensors").read_bytes()[8:8 + size])
+        block = others = 0
+        for name, tensor in header.items():
+            count = 4 * math.prod(tensor["shape"])
+            if ".layers.0." in name and len(tensor["shape"]) > 1:
+                block += count
+            elif ".layers." not in name or len(tensor["shape"]) == 1:
+                others += count
+        return block, others
+
+    def check(self, gathered, summed, *overrides):
+        """With sums that all ranks get (None: those that the program counts), which leave each node whole."""
+        for node in self.sent_for_a_step("2,2", "parallel.shard=full", "model.dtype=fp32", *overrides):
+            expected = gathered / 2 + (self.payload(2 * self.STEPS) if summed is None else summed)
+            self.assertAlmostEqual(node / expected, 1, delta=0.03, msg=(node, expected))
+
+    def test_trained_blocks_are_gathered_twice_and_summed_once(self):
+        block, others = self.weights()
+        gathered, summed = (2 * self.NUM_BLOCKS - 2) * block + others, self.NUM_BLOCKS * block + others
+        full = ("method={name: full}", "optimizer.clip_norm=null")
+        self.check(gathered, summed / 2, *full)
+        self.check(gathered, summed / 4, *full, BF16)
+
+    def test_frozen_blocks_are_gathered_twice_but_for_those_in_place(self):
+        self.check((2 * self.NUM_BLOCKS - 4) * self.weights()[0], None)
 
 
 if __name__ == "__main__":
