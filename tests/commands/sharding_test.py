@@ -6,12 +6,14 @@ usage: sharding_test.py NAME   runs one test class; MULTICARD_BIN is the folder 
 """
 
 import json
+import os
 import re
+import signal
 import sys
 import unittest
 from pathlib import Path
 
-from command_test import CommandTest, run
+from command_test import CommandTest, launch, ranks_of, run, wait_for
 from tuning_case import SOURCE, TuningCase, deeper_model
 
 METHODS = {"lora": "method={name: lora, rank: 4, dropout: 0.1}", "qlora": "method={name: qlora, rank: 4}"}
@@ -267,6 +269,53 @@ class ShardedTraining(DeepCase, Same):
         for words, why in ((("run.ema_decay=0.9",), "average"), (("parallel.bucket_mb=measured",), "measured"),
                            (("method={name: dpo}",), "reference is copy")):
             self.expect(2, run(2, "run", self.deck, *FULL, SHARD, *words), why)
+
+
+class ShardedFailures(DeepCase):
+    """Ranks that fail while others need their parts."""
+
+    def start(self, *overrides):
+        """A run of three ranks that has written a checkpoint."""
+        process = launch(3, "run", self.deck, *FULL, SHARD, "run.steps=100000", *overrides, start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: list(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE")))
+        return process
+
+    def test_a_rank_that_stops_answering_is_5(self):
+        process = self.start("run.timeout_s=2")
+        os.kill(ranks_of(process)[1], signal.SIGSTOP)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 5, err)
+        self.assertRegex(err, r"rank 0 on .*(all-gather|reduce-scatter|all-reduce) at step \d+ did not finish within 2 s"
+                              r"|rank 1 did not answer for 4 s")
+
+    def test_a_rank_that_is_killed_ends_the_job_and_its_checkpoint_goes_on(self):
+        process = self.start()
+        os.kill(ranks_of(process)[2], signal.SIGKILL)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 137)
+        newest = max(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE")).parent
+        steps = int(newest.name[5:]) + 2
+        _, _, err = self.expect(0, run(2, "run", self.deck, *FULL, SHARD, "run.steps=%d" % steps))
+        self.assertIn("resum", err)
+
+    def test_a_part_that_is_missing_or_damaged_is_named_by_all_ranks(self):
+        self.expect(0, run(3, "run", self.deck, *FULL, SHARD))
+        for name in ("model", "optimizer"):
+            file = Path(self.checkpoint(), name + ".safetensors")
+            whole = file.read_bytes()
+            middle = len(whole) // 2
+            file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1:])
+            code, _, err = run(3, "run", self.deck, *FULL, SHARD, "run.steps=9", "run.resume=" + self.checkpoint())
+            self.assertEqual(code, 4, err)
+            self.assertIn(name + ".safetensors", err)
+            file.write_bytes(whole)
+        weights = Path(self.model, "model.safetensors")
+        content = weights.read_bytes()
+        weights.write_bytes(content[:len(content) // 2])
+        code, _, err = run(3, "run", self.deck, *FULL, SHARD, "run.resume=never")
+        self.assertEqual(code, 4, err)
+        self.assertIn("model.safetensors", err)
 
 
 class ShardedStateOfImages(CommandTest, Same):
