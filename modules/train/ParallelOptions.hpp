@@ -24,6 +24,8 @@ struct ParallelOptions : ExchangeOptions {
   bool sync_batch_norm = false;  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
 
+  /// Whether the weights of a network are split: one rank holds them whole.
+  bool splits_weights(int num_ranks) const { return shard == Shard::full && num_ranks > 1; }
   /// Whether sums of gradients start while backward runs. Where weights are gathered they may not: a rank without
   /// rows, which has no gradients, would start them in another order than the others.
   bool sums_in_backward() const { return overlap && shard != Shard::full; }
