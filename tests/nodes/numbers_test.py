@@ -132,8 +132,8 @@ class Bytes(BytesTest):
 
 
 class BytesOfSharding(BytesTest):
-    """A model of five blocks that four ranks of two nodes share: of a gather, and of a sum of which each rank gets a part,
-    half leaves each node."""
+    """A model of five blocks that four ranks of two nodes share: of a gather, and of a sum of which each rank gets a
+    part, half leaves each node."""
 
     NUM_BLOCKS = 5
 
