@@ -104,7 +104,7 @@ NetworkPlan plan_model(const ModelSource& source, at::ScalarType dtype) {
 }
 
 std::unique_ptr<Llama> load_model(const ModelSource& source, const NetworkPlan& plan, TensorCollectives& sharding) {
-  return adapted(load_sharded_network(plan, sharding).network, source, plan.dtype);
+  return adapted(load_sharded_network(plan, {&sharding}).network, source, plan.dtype);
 }
 
 }  // namespace multicard

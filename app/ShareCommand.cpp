@@ -47,9 +47,10 @@ std::string results_of(const ShareOptions& options, const std::string& task) {
 /// The task's own options, with what the share decides for all. A task that waits has its checkpoint.
 RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
   RunOptions run = read_run_options(task.deck);
-  if (run.parallel.shard == Shard::full)
+  if (run.parallel.splits_weights())
     throw UsageError(fmt::format("task {} cannot be shared", task.name),
-                     "its parallel.shard is full, and split weights are not moved between ranks yet",
+                     fmt::format("its parallel.shard is {}, and split weights are not moved between ranks yet",
+                                 word_of(run.parallel.shard, kShardWords)),
                      "Set parallel.shard=none or optimizer.");
   run.run.output = folder_of(options, task.name);
   run.run.resume = {options.run.resume};

@@ -37,7 +37,7 @@ at::Tensor flat_memory(const at::Tensor& tensor) {
 
 ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std::vector<ParameterRow> rows,
                                  TensorCollectives& collectives)
-    : collectives_(collectives), rows_(std::move(rows)) {
+    : rows_(std::move(rows)) {
   const at::NoGradGuard no_grad;
   std::map<const at::TensorImpl*, std::size_t> numbers;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -52,12 +52,12 @@ ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std:
       const std::size_t number = numbers.at(parameter.unsafeGetTensorImpl());
       numbers_.back().push_back(number);
       if (!cut.values.defined()) shared_.whole[number] = flat_memory(parameter);
-      const ElementRange kept = cut.kept_of(member, collectives.rank());
+      const ElementRange kept = cut.kept_of(member);
       if (kept.count == 0) continue;
       own_.push_back({number, kept.first, kept.count});
-      values_.push_back(cut.values.defined() ? cut.piece_of(member, collectives.rank(), cut.values)
+      values_.push_back(cut.values.defined() ? cut.piece_of(member, cut.values)
                                              : shared_.whole[number].narrow(0, kept.first, kept.count));
-      gradients_.push_back(cut.piece_of(member, collectives.rank(), cut.gradients));
+      gradients_.push_back(cut.piece_of(member, cut.gradients));
     }
     for (int rank = 0; rank < collectives.size() && !cut.values.defined(); ++rank)
       most = std::max(most, most_sent(row, rank));
@@ -102,34 +102,35 @@ std::vector<ParameterPieces::Packed> ParameterPieces::packed(std::size_t row, in
 }
 
 /// What rows without whole parameters need is there for as long as they are gathered.
-std::pair<at::Tensor, at::Tensor> ParameterPieces::room_for(std::int64_t bytes) const {
-  const std::int64_t all = bytes * collectives_.size();
+std::pair<at::Tensor, at::Tensor> ParameterPieces::room_for(std::int64_t bytes, int num_ranks) const {
+  const std::int64_t all = bytes * num_ranks;
   if (bytes <= sent_.numel()) return {sent_.narrow(0, 0, bytes), received_.narrow(0, 0, all)};
   return {at::empty({bytes}, sent_.options()), at::empty({all}, sent_.options())};
 }
 
 void ParameterPieces::gather_row(std::size_t row, const State& state) {
+  TensorCollectives& collectives = *rows_[row].collectives;
   std::vector<std::vector<Packed>> of_ranks;
   std::int64_t most = 0;
-  for (int rank = 0; rank < collectives_.size(); ++rank) {
+  for (int rank = 0; rank < collectives.size(); ++rank) {
     of_ranks.push_back(packed(row, rank, state));
     if (!of_ranks.back().empty())
       most = std::max(most, of_ranks.back().back().at + packed_size(of_ranks.back().back().bytes));
   }
   if (most == 0) return;
-  const auto [sent, received] = room_for(most);
+  const auto [sent, received] = room_for(most, collectives.size());
   const auto piece_in = [](const at::Tensor& memory, std::int64_t at, const Packed& packed, at::ScalarType type) {
     return memory.narrow(0, at + packed.at, packed.bytes).view(type);
   };
-  for (const Packed& packed : of_ranks[static_cast<std::size_t>(collectives_.rank())]) {
+  for (const Packed& packed : of_ranks[static_cast<std::size_t>(collectives.rank())]) {
     const auto same = std::find_if(own_.begin(), own_.end(), [&](const ParameterPiece& piece) {
       return piece.parameter == packed.piece.parameter;
     });
     const at::Tensor& own = state.own[static_cast<std::size_t>(same - own_.begin())];
     piece_in(sent, 0, packed, own.scalar_type()).copy_(own);
   }
-  collectives_.start_all_gather(sent, received)->wait();
-  for (int rank = 0; rank < collectives_.size(); ++rank)
+  collectives.start_all_gather(sent, received)->wait();
+  for (int rank = 0; rank < collectives.size(); ++rank)
     for (const Packed& packed : of_ranks[static_cast<std::size_t>(rank)]) {
       const at::Tensor& whole = state.whole[packed.piece.parameter];
       if (whole.is_meta()) continue;

@@ -21,8 +21,8 @@ struct ParameterPiece {
 /// The pieces of parameters that are in a rank's parts of rows: of each parameter at most one a rank.
 class ParameterPieces {
  public:
-  /// Collective. \param parameters in any order, each without gaps in memory \param rows each of which is in one
-  /// \param collectives used as long as this
+  /// Collective. \param parameters in any order, each without gaps in memory \param rows each of which is in one; their
+  /// collectives are used as long as this \param collectives of the rows whose parameters each rank has whole
   ParameterPieces(const std::vector<at::Tensor>& parameters, std::vector<ParameterRow> rows,
                   TensorCollectives& collectives);
 
@@ -58,9 +58,8 @@ class ParameterPieces {
   std::vector<Packed> packed(std::size_t row, int rank, const State& state) const;
   void gather_row(std::size_t row, const State& state);
   /// Memory for what this rank sends, and for what all do.
-  std::pair<at::Tensor, at::Tensor> room_for(std::int64_t bytes) const;
+  std::pair<at::Tensor, at::Tensor> room_for(std::int64_t bytes, int num_ranks) const;
 
-  TensorCollectives& collectives_;
   std::vector<ParameterRow> rows_;
   std::vector<std::vector<std::size_t>> numbers_;  ///< of the members of rows, in the list of parameters
   std::vector<ParameterPiece> own_;

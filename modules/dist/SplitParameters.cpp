@@ -15,21 +15,22 @@ ElementRange ParameterRow::kept_of(std::size_t member, int rank) const {
   return first < end ? ElementRange{first - begin, end - first} : ElementRange{};
 }
 
-at::Tensor ParameterRow::piece_of(std::size_t member, int rank, const at::Tensor& of) const {
-  const ElementRange kept = kept_of(member, rank);
-  return of.narrow(0, members[member].second + kept.first - rank * part, kept.count);
+at::Tensor ParameterRow::piece_of(std::size_t member, const at::Tensor& of) const {
+  const ElementRange kept = kept_of(member);
+  return of.narrow(0, members[member].second + kept.first - collectives->rank() * part, kept.count);
 }
 
-std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters, int rank,
-                                  int num_ranks) {
+std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters,
+                                  TensorCollectives& collectives) {
   const BucketPlan& plan = reducer.plan();
   std::map<at::ScalarType, at::Tensor> flats;
   for (const at::Tensor& flat : reducer.flats())
     flats[flat.scalar_type()] = flat;
   std::vector<ParameterRow> rows;
   for (const BucketPlan::Bucket& bucket : plan.buckets) {
-    const std::int64_t part = bucket.numel / num_ranks;
-    rows.push_back({part, {}, flats.at(bucket.type).narrow(0, bucket.offset + rank * part, part)});
+    const std::int64_t part = bucket.numel / collectives.size();
+    const at::Tensor& flat = flats.at(bucket.type);
+    rows.push_back({&collectives, part, {}, flat.narrow(0, bucket.offset + collectives.rank() * part, part)});
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const BucketPlan::Place& place = plan.places[i];
@@ -46,15 +47,13 @@ std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows
   return members;
 }
 
-void copy_into(SplitParameters& parameters, int rank,
-               const std::function<at::Tensor(const at::Tensor& parameter)>& source) {
+void copy_into(SplitParameters& parameters, const std::function<at::Tensor(const at::Tensor& parameter)>& source) {
   const at::NoGradGuard no_grad;
   for (const ParameterRow& row : parameters.rows())
     for (std::size_t i = 0; i < row.members.size(); ++i) {
-      const ElementRange kept = row.kept_of(i, rank);
+      const ElementRange kept = row.kept_of(i);
       if (kept.count == 0) continue;
-      if (const at::Tensor whole = source(row.members[i].first); whole.defined())
-        row.piece_of(i, rank, row.values).copy_(whole.view(-1).narrow(0, kept.first, kept.count));
+      row.piece_of(i, row.values).copy_(source(row.members[i].first).view(-1).narrow(0, kept.first, kept.count));
     }
   parameters.values_changed();
 }

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "dist/GradientReducer.hpp"
+#include "dist/TensorCollectives.hpp"
 
 namespace multicard {
 
@@ -21,6 +22,7 @@ struct ElementRange {
 /// Parameters that follow each other in a row of elements, which is cut into one equal part for each rank. Parts begin
 /// at multiples of BucketPlan::kPartAlignment elements.
 struct ParameterRow {
+  TensorCollectives* collectives = nullptr;                  ///< of these ranks
   std::int64_t part = 0;                                     ///< elements
   std::vector<std::pair<at::Tensor, std::int64_t>> members;  ///< and where each begins
   at::Tensor gradients;                                      ///< of this rank's part, one dimension
@@ -28,23 +30,32 @@ struct ParameterRow {
 
   /// The elements of a member that are in the part of a rank; of none the count is 0.
   ElementRange kept_of(std::size_t member, int rank) const;
-  /// Those of this rank in values, or in gradients.
-  at::Tensor piece_of(std::size_t member, int rank, const at::Tensor& part) const;
+  /// Those of this rank.
+  ElementRange kept_of(std::size_t member) const { return kept_of(member, collectives->rank()); }
+  /// Where these are in values, or in gradients.
+  at::Tensor piece_of(std::size_t member, const at::Tensor& of) const;
 };
 
 /// The rows of a reducer with Destination::parts. \param parameters of the reducer, in its order
-std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters, int rank,
-                                  int num_ranks);
+std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters,
+                                  TensorCollectives& collectives);
+
+/// The ranks that one copy of something is split over.
+struct ShardRanks {
+  TensorCollectives* group = nullptr;   ///< null: nothing is split
+  TensorCollectives* copies = nullptr;  ///< of the ranks that hold the same part of other copies; null: there is one
+};
 
 /// Parameters that no rank holds whole: leaves that have memory only while they are computed with.
 class SplitParameters {
  public:
   virtual ~SplitParameters() = default;
+  virtual const ShardRanks& ranks() const = 0;
   /// With values, and gradients where they are trained.
   virtual std::vector<ParameterRow> rows() const = 0;
   /// Sets what has been summed to zero. Each backward adds to it, on all ranks.
   virtual void zero_gradients() = 0;
-  /// Collective. Waits until gradients hold the sums over all ranks.
+  /// Collective, once for what was set to zero. Waits until gradients hold the sums over all ranks.
   virtual void finish_gradients() = 0;
   /// What is gathered from now on has the values of now.
   virtual void values_changed() = 0;
@@ -58,8 +69,7 @@ class SplitParameters {
 /// The parameters of the rows, as TensorImpl.
 std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows);
 
-/// Fills this rank's parts. \param source the whole of a parameter, row-major; undefined: stays as it is
-void copy_into(SplitParameters& parameters, int rank,
-               const std::function<at::Tensor(const at::Tensor& parameter)>& source);
+/// Fills this rank's parts. \param source the whole of a parameter, row-major
+void copy_into(SplitParameters& parameters, const std::function<at::Tensor(const at::Tensor& parameter)>& source);
 
 }  // namespace multicard

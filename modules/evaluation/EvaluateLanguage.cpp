@@ -52,7 +52,7 @@ EvaluationResult evaluate_language_model(const EvaluationSubject& subject, const
   std::unique_ptr<TensorCollectives> sharding;
   if (options.parallel.splits_weights(world.size()))
     sharding = make_collectives(options.parallel.backend, world, context.device().device, options.parallel.hierarchy);
-  LanguageTask task(options, world, context.device().device, sharding.get());
+  LanguageTask task(options, world, context.device().device, {sharding.get()});
   task.prepare_test_set(Weights::at_start);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

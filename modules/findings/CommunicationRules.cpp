@@ -47,7 +47,9 @@ SlowestLink slowest_link(std::vector<LinkFacts> links) {
 Advice advice_for_communication(const RunFacts& facts) {
   if (facts.setting("parallel.strategy") == "dp")
     return {"parallel.strategy", "parallel.strategy=ddp-ds, which sends no parameters"};
-  if (facts.setting("parallel.overlap") == "false")
+  const std::string shard = facts.setting("parallel.shard");
+  const bool can_overlap = shard != "full" && shard != "hybrid";
+  if (can_overlap && facts.setting("parallel.overlap") == "false")
     return {"parallel.overlap", "parallel.overlap=true, which sends gradients while others are computed"};
   const bool sends_far = is_on_gpu(facts) || !facts.links.empty();
   if (sends_far && facts.setting("parallel.gradient_dtype") == "same")

@@ -86,11 +86,12 @@ class FewLayers {
     estimate.reference = model_.frozen().reference;
     return estimate;
   }
-  std::int64_t largest_bucket(const RunOptions& options, const SummingRanks& ranks) const {
-    const std::optional<double> bucket_mb = options.parallel.bucket_mb;
-    std::int64_t largest = bucket_mb ? static_cast<std::int64_t>(*bucket_mb * 1e6) : ranks.bucket_bytes;
-    for (const NamedTensor& parameter : parameters_)
-      largest = std::max(largest, static_cast<std::int64_t>(parameter.tensor.nbytes()));
+  /// Bytes of the largest weight of the ends, or of all.
+  std::int64_t largest_weight(bool of_ends) const {
+    std::int64_t largest = 0;
+    for (const auto& [name, tensor] : parameters_)
+      if (!of_ends || name.find(".layers.") == std::string::npos)
+        largest = std::max(largest, static_cast<std::int64_t>(tensor.nbytes()));
     return largest;
   }
   std::int64_t bytes_of_weight() const { return parameters_.front().tensor.element_size(); }
@@ -150,7 +151,8 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     lasting.push_back(network.lasting(options, ranks));
     chunk_ = network.chunk();
     bytes_of_weight = network.bytes_of_weight();
-    largest_bucket_ = std::max(largest_bucket_, network.largest_bucket(options, ranks));
+    largest_weight_ = network.largest_weight(/*of_ends=*/false);
+    largest_end_ = network.largest_weight(/*of_ends=*/true);
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
                                                          lasting.back().optimizer + lasting.back().communication +
                                                          lasting.back().compression);
@@ -158,7 +160,11 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  spared_ = spared_bytes(shape_of(options), num_ranks);
+  const ShardSizes sizes = sizes_of(shape_of(options), num_ranks);
+  spared_ = sizes.spared_bytes();
+  whole_blocks_ = sizes.whole_bytes;
+  bucket_limit_ =
+      options.parallel.bucket_mb ? static_cast<std::int64_t>(*options.parallel.bucket_mb * 1e6) : ranks.bucket_bytes;
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
@@ -187,14 +193,19 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
 }
 
 void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
+  if (num_ranks_ == 1) return;
   const bool splits_updates = shard == Shard::optimizer || (shard == Shard::full && !options_.method.has_adapters());
   if (shard == Shard::full && !splits_updates) estimate.frozen -= spared_;
   if (shard == Shard::full && splits_updates)  // gradients have parts and buffers as weights have
     for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
       estimate.*part -= spared_;
-  if (!splits_updates || num_ranks_ == 1) return;
+  if (!splits_updates) return;
   estimate.optimizer /= num_ranks_;
-  estimate.other += largest_bucket_ + largest_bucket_ / num_ranks_;  // what ranks send each other of weights
+  // What ranks send each other of weights that are whole: room for one bucket.
+  const bool is_full = shard == Shard::full;
+  const std::int64_t all = lasting_.parameters - (is_full ? whole_blocks_ : 0);
+  const std::int64_t bucket = std::max(is_full ? largest_end_ : largest_weight_, std::min(bucket_limit_, all));
+  estimate.other += bucket + bucket / num_ranks_;
 }
 
 // A layer's workspace in backward is given back before the layer below begins, and so is not multiplied: each further

@@ -83,11 +83,9 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.frozen = frozen.weights;
   estimate.reference = frozen.reference;
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
-    for (const CheckpointPart& part : setup_.parts()) {
-      const bool is_gathered =
-          !part.tensors.empty() && part.tensors.front().tensor.is_meta();  // into memory of its own
-      estimate.copies += bytes_of(part.tensors) * (is_gathered ? 2 : 1);
-    }
+    for (const CheckpointPart& part : setup_.parts())
+      for (const auto& [name, tensor] : part.tensors)  // what is split is gathered into memory of its own first
+        estimate.copies += static_cast<std::int64_t>(tensor.nbytes()) * (tensor.is_meta() ? 2 : 1);
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   estimate.compression = compression_bytes(setup_.strategy->gradients(), compression_options(setup_.options));
   const std::int64_t known =
@@ -127,7 +125,7 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   MeasuredModel& model = setup_.task->measured_model();
   if (part == 0) {
     // Where weights are split over ranks, the pass that is measured is one of all of them.
-    if (setup_.options.parallel.shard == Shard::full) model.evaluation_bytes({});
+    if (setup_.options.parallel.splits_weights(setup_.communicator.size())) model.evaluation_bytes({});
     return 0;
   }
   StageBytes work =
@@ -138,9 +136,13 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   return work.total() + (setup_.device().gpu ? input.device : input.host);
 }
 
-// Never the last micro-batch: that one would start the all-reduce of full buckets, on this rank alone.
+// Never the last micro-batch: that one would start the all-reduce of full buckets, on this rank alone. Where gradients
+// are split, all ranks make these passes, and no sum stays under way.
 Backward RankMemory::backward() {
-  return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
+  return [this](const at::Tensor& loss) {
+    setup_.strategy->backward(loss, /*is_last=*/false);
+    if (SplitParameters* const split = setup_.model().split_parameters()) split->zero_gradients();
+  };
 }
 
 /// Finishing a batch, a pass over a part of it, the update, evaluation and answers follow each other: the largest
@@ -162,7 +164,7 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, s
 
 // Where weights are split over ranks, the passes that are measured are those of all of them, with rows or without.
 StageBytes RankMemory::pass_bytes(std::int64_t at_once) {
-  if (at_once == 0 && setup_.options.parallel.shard != Shard::full) return {};
+  if (at_once == 0 && !setup_.options.parallel.splits_weights(setup_.communicator.size())) return {};
   const StageBytes bytes =
       setup_.task->measured_model().activation_bytes(part(std::max<std::int64_t>(1, at_once)), backward());
   return at_once > 0 ? bytes : StageBytes{};

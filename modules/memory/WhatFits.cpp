@@ -163,9 +163,10 @@ class FitTable {
   std::vector<Shard> shards_of(const RunOptions& options) const {
     if (!has_shards()) return {question_.options.parallel.shard};
     std::vector<Shard> shards{Shard::none};
-    if (!options.method.has_adapters()) shards.push_back(Shard::optimizer);
-    const bool has_copy = options.method.is_preference() && options.method.preference.reference == Reference::copy;
-    if (!has_copy) shards.push_back(Shard::full);
+    for (const Shard shard : {Shard::optimizer, Shard::full})
+      // The state of adapters is small.
+      if (can_be_split(options, shard) && !(shard == Shard::optimizer && options.method.has_adapters()))
+        shards.push_back(shard);
     return shards;
   }
 

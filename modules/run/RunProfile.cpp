@@ -58,7 +58,7 @@ template <class Change>
 void RunProfile::between_steps(const Change& change) {
   const TimePoint start = SteadyClock::now();
   clock_.pause();
-  change(setup_.collectives->totals());
+  change(setup_.shard_groups->totals());
   clock_.resume();
   recorder_.take_profile(windows_->tables(), seconds_since(start));
 }

@@ -109,7 +109,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.memory["model/checkpoint_copies"] = checkpoint_copies;
   for (const auto& [part, bytes] : setup_.task->weight_parts())
     record.memory["model/" + part] = bytes;
-  record.communication = totals_since(setup_.collectives->totals(), setup_.communication_before);
+  record.communication = totals_since(setup_.shard_groups->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;
@@ -171,7 +171,7 @@ RunData RunRecorder::newest(std::size_t most_steps) const {
   run.summary.tables["input/stages"] = table_of_ranks({{0, stages_of(setup_.data().loading_times())}});
   // Those of a GPU would be waited for.
   if (!setup_.device().gpu)
-    for (const auto& [kind, totals] : totals_since(setup_.collectives->totals(), setup_.communication_before))
+    for (const auto& [kind, totals] : totals_since(setup_.shard_groups->totals(), setup_.communication_before))
       run.communication[kind] = {totals};
   run.summary.integers = {{"global_batch", setup_.global_batch}, {"micro_batch", rows_at_once(setup_)}};
   if (const std::optional<GpuInfo>& gpu = setup_.device().gpu)

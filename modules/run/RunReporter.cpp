@@ -29,7 +29,8 @@ std::string strategy_text(const TrainingSetup& setup) {
   const auto num_buckets = static_cast<std::int64_t>(setup.strategy->num_buckets());
   return fmt::format("{}, {} backend, {} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
                      setup.collectives->name(), counted(num_buckets, "bucket"),
-                     bucket_size(setup.options, *setup.collectives), parallel.sums_in_backward() ? ", overlap" : "",
+                     bucket_size(setup.options, *setup.collectives),
+                     parallel.sums_in_backward(setup.communicator.size()) ? ", overlap" : "",
                      parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
 

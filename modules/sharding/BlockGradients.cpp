@@ -7,17 +7,19 @@
 
 namespace multicard {
 
-BlockGradients::BlockGradients(std::vector<Leaves> blocks, TensorCollectives& collectives, CommDtype comm_dtype)
-    : collectives_(collectives), blocks_(std::move(blocks)) {
+BlockGradients::BlockGradients(std::vector<Leaves> blocks, const ShardRanks& ranks, CommDtype comm_dtype)
+    : ranks_(ranks), collectives_(*ranks.group), blocks_(std::move(blocks)) {
   const at::ScalarType type = blocks_.front().members.front().first.scalar_type();
   comm_dtype_ = type == at::kFloat ? comm_dtype : CommDtype::same;
   std::int64_t most = 0;
-  for (const Leaves& block : blocks_) {
-    most = std::max(most, block.part * collectives.size());
-    parts_.push_back(at::zeros({block.part}, at::TensorOptions().dtype(type).device(collectives.device())));
-  }
+  for (const Leaves& block : blocks_)
+    most = std::max(most, block.part * collectives_.size());
+  // What all ranks allocate together comes first: one that has too little memory for the rest then fails alone.
   for (Row& row : rows_)
-    row.elements = collectives.allocate_flat(most, type);
+    row.elements = collectives_.allocate_flat(most, type);
+  const auto options = at::TensorOptions().dtype(type).device(collectives_.device());
+  for (const Leaves& block : blocks_)
+    parts_.push_back(ranks.copies ? ranks.copies->allocate_flat(block.part, type) : at::zeros({block.part}, options));
 }
 
 void BlockGradients::begin(std::int64_t block) {
@@ -49,13 +51,23 @@ void BlockGradients::settle(Row& row) {
   part.add_(row.elements.narrow(0, collectives_.rank() * part.numel(), part.numel()));
 }
 
-void BlockGradients::finish() {
+void BlockGradients::settle_all() {
   for (Row& row : rows_)
     settle(row);
 }
 
+void BlockGradients::finish() {
+  settle_all();
+  if (ranks_.copies == nullptr) return;
+  std::vector<std::unique_ptr<Work>> sums;
+  for (const at::Tensor& part : parts_)
+    sums.push_back(ranks_.copies->start_all_reduce(part, {comm_dtype_, {}}));
+  for (const std::unique_ptr<Work>& sum : sums)
+    sum->wait();
+}
+
 void BlockGradients::zero() {
-  finish();
+  settle_all();
   const at::NoGradGuard no_grad;
   for (const at::Tensor& part : parts_)
     part.zero_();

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "dist/SplitParameters.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -22,14 +23,14 @@ class BlockGradients {
     std::vector<std::pair<at::Tensor, std::int64_t>> members;
   };
 
-  /// Collective. \param blocks of one type, equal on all ranks \param collectives used as long as this
-  BlockGradients(std::vector<Leaves> blocks, TensorCollectives& collectives, CommDtype comm_dtype);
+  /// Collective. \param blocks of one type, equal on all ranks \param ranks used as long as this
+  BlockGradients(std::vector<Leaves> blocks, const ShardRanks& ranks, CommDtype comm_dtype);
 
   /// Backward enters a block: its weights have gradients, which are zero.
   void begin(std::int64_t block);
   /// Collective. It leaves the block, whose weights have none any more.
   void end(std::int64_t block);
-  /// Collective. Waits until parts hold the sums of what has ended.
+  /// Collective, once after zero(). Waits until parts hold the sums of what has ended, over the ranks of all copies.
   void finish();
   /// Sets the parts to zero, whatever is under way.
   void zero();
@@ -50,8 +51,10 @@ class BlockGradients {
 
   Row& row_of(std::int64_t block) { return rows_[static_cast<std::size_t>(block % kNumRows)]; }
   void settle(Row& row);
+  void settle_all();
 
-  TensorCollectives& collectives_;
+  ShardRanks ranks_;
+  TensorCollectives& collectives_;  ///< of the group
   CommDtype comm_dtype_;
   std::vector<Leaves> blocks_;
   std::vector<at::Tensor> parts_;

@@ -57,13 +57,13 @@ std::int64_t ShardSizes::bytes() const {
   return std::accumulate(parts.begin(), parts.end(), kNumBuffers * buffer);
 }
 
-ShardedBlocks::ShardedBlocks(std::vector<BorrowedMemory> blocks, TensorCollectives& collectives, Leftovers leftovers)
-    : collectives_(collectives), leftovers_(leftovers), sizes_(blocks, collectives.size()) {
+ShardedBlocks::ShardedBlocks(std::vector<BorrowedMemory> blocks, const ShardRanks& ranks, Leftovers leftovers)
+    : ranks_(ranks), collectives_(*ranks.group), leftovers_(leftovers), sizes_(blocks, collectives_.size()) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i].take();
-    blocks_.push_back({std::move(blocks[i]), collectives.allocate_flat(sizes_.parts[i], at::kByte)});
+    blocks_.push_back({std::move(blocks[i]), collectives_.allocate_flat(sizes_.parts[i], at::kByte)});
   }
-  const auto options = at::TensorOptions().dtype(at::kByte).device(collectives.device());
+  const auto options = at::TensorOptions().dtype(at::kByte).device(collectives_.device());
   for (Slot& slot : slots_)
     slot.buffer = at::empty({sizes_.buffer}, options);
 }
@@ -104,7 +104,7 @@ void ShardedBlocks::set_parameters(const std::vector<std::vector<at::Tensor>>& b
 }
 
 void ShardedBlocks::train(CommDtype comm_dtype) {
-  gradients_.emplace(leaves_, collectives_, comm_dtype);
+  gradients_.emplace(leaves_, ranks_, comm_dtype);
 }
 
 std::vector<ParameterRow> ShardedBlocks::rows() const {
@@ -112,7 +112,7 @@ std::vector<ParameterRow> ShardedBlocks::rows() const {
   for (std::size_t block = 0; block < leaves_.size(); ++block) {
     const BlockGradients::Leaves& leaves = leaves_[block];
     const at::Tensor values = blocks_[block].part.view(leaves.members.front().first.scalar_type());
-    rows.push_back({leaves.part, leaves.members,
+    rows.push_back({&collectives_, leaves.part, leaves.members,
                     gradients_ ? gradients_->part(static_cast<std::int64_t>(block)) : at::Tensor(), values});
   }
   return rows;

@@ -22,6 +22,7 @@ struct ShardSizes {
 
   /// Of its parts and of the buffers.
   std::int64_t bytes() const;
+  std::int64_t spared_bytes() const { return whole_bytes - bytes(); }
 
   static constexpr std::int64_t kNumBuffers = 2;
   std::vector<std::int64_t> parts;  ///< bytes, by block
@@ -38,17 +39,16 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   enum class Leftovers { kept, poisoned };
 
   /// Collective. Nothing is in the blocks: call fill() for each of them. \param blocks whose memory is taken, of equal
-  /// sizes on all ranks \param collectives used as long as this
-  ShardedBlocks(std::vector<BorrowedMemory> blocks, TensorCollectives& collectives,
-                Leftovers leftovers = Leftovers::kept);
+  /// sizes on all ranks \param ranks used as long as this
+  ShardedBlocks(std::vector<BorrowedMemory> blocks, const ShardRanks& ranks, Leftovers leftovers = Leftovers::kept);
 
   /// Lends memory to a block while `body` fills it, and keeps this rank's part of it. Before the first pass.
   void fill(std::int64_t block, const std::function<void()>& body);
   /// The elements of a tensor, in the order of its memory, that are in this rank's part of a block; nothing for a
   /// tensor that is not in the memory of the block.
   std::optional<ElementRange> kept_of(std::int64_t block, const at::Tensor& tensor) const;
-  /// Collective. Weights of a block that are in its memory are parameters, of one type in all blocks. They can be
-  /// copied into and, after train(), have gradients. \param block_weights of each block
+  /// Weights of a block that are in its memory are parameters, of one type in all blocks. They can be copied into and,
+  /// after train(), which is collective, have gradients. \param block_weights of each block
   /// @{
   void set_parameters(const std::vector<std::vector<at::Tensor>>& block_weights);
   void train(CommDtype comm_dtype);
@@ -72,6 +72,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   /// Collective. The backward of idle_loss().
   void idle_backward();
 
+  const ShardRanks& ranks() const override { return ranks_; }
   std::vector<ParameterRow> rows() const override;
   void zero_gradients() override { gradients_->zero(); }
   void finish_gradients() override { gradients_->finish(); }
@@ -81,7 +82,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
 
   /// Bytes that this rank holds of weights: its parts and the buffers.
   std::int64_t bytes() const { return sizes_.bytes(); }
-  std::int64_t spared_bytes() const override { return sizes_.whole_bytes - bytes(); }
+  std::int64_t spared_bytes() const override { return sizes_.spared_bytes(); }
   std::int64_t num_gathers() const { return num_gathers_; }
 
  private:
@@ -108,7 +109,8 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   /// Collective. The rest of the blocks from `first` on, without computing.
   void pass_by(std::int64_t first);
 
-  TensorCollectives& collectives_;
+  ShardRanks ranks_;
+  TensorCollectives& collectives_;  ///< of the group
   Leftovers leftovers_;
   ShardSizes sizes_;
   std::vector<Block> blocks_;

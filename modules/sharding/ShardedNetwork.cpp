@@ -141,9 +141,10 @@ class Loading {
 
 }  // namespace
 
-ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& collectives,
+ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& ranks,
                                     ShardedBlocks::Leftovers leftovers) {
   const at::NoGradGuard no_grad;
+  TensorCollectives& collectives = *ranks.group;
   ShardedNetwork made;
   std::vector<BorrowedMemory> memories;
   bool has_memory = on_all_ranks(collectives, [&] {
@@ -154,7 +155,7 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& 
                                            });
   });
   has_memory = has_memory && on_all_ranks(collectives, [&] {
-                 made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), collectives, leftovers);
+                 made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), ranks, leftovers);
                });
   if (!has_memory) return made;
   made.network->set_block_hooks(made.blocks);
@@ -165,12 +166,11 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& 
   return made;
 }
 
-std::int64_t spared_bytes(const NetworkPlan& plan, int num_ranks) {
+ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks) {
   std::vector<BorrowedMemory> memories;
   const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format,
                      [&](const std::vector<at::Tensor>& matrices) { memories.emplace_back(matrices); });
-  const ShardSizes sizes(memories, num_ranks);
-  return sizes.whole_bytes - sizes.bytes();
+  return {memories, num_ranks};
 }
 
 }  // namespace multicard

@@ -24,11 +24,11 @@ struct ShardedNetwork {
 /// Weights that are not packed are parameters (ShardedBlocks::set_parameters()).
 ///
 /// Where ranks fail, they throw, and the others return a network that is not filled: callers agree on errors next.
-/// \param collectives used as long as the network
-ShardedNetwork load_sharded_network(const NetworkPlan& plan, TensorCollectives& collectives,
+/// \param ranks used as long as the network
+ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& ranks,
                                     ShardedBlocks::Leftovers leftovers = ShardedBlocks::Leftovers::kept);
 
-/// BlockHooks::spared_bytes() of such a network on ranks that need not be there. Takes no memory.
-std::int64_t spared_bytes(const NetworkPlan& plan, int num_ranks);
+/// What each of `num_ranks` ranks, which need not be there, holds of such a network. Takes no memory.
+ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks);
 
 }  // namespace multicard

@@ -7,6 +7,7 @@ ParallelOptions read_parallel_options(Section& section, HasBatchNorm batch_norm)
   parallel.strategy = section.choice("strategy", parallel.strategy, kStrategyWords);
   static_cast<ExchangeOptions&>(parallel) = read_exchange_options(section);
   parallel.shard = section.choice("shard", parallel.shard, kShardWords);
+  parallel.shard_group = section.automatic<std::int64_t>("shard_group", 1, 1'000'000);
   if (batch_norm == HasBatchNorm::yes)
     parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
   parallel.share_gpu = section.get("share_gpu", parallel.share_gpu == ShareGpu::yes) ? ShareGpu::yes : ShareGpu::no;
@@ -23,7 +24,9 @@ DeckKeys parallel_keys() {
        speed,
        "sharding",
        "what is split over ranks instead of replicated",
-       {.reserved = "hybrid auto", .available = "none optimizer full"}},
+       {.reserved = "auto", .available = "none optimizer full hybrid"}},
+      {"parallel.shard_group", any, speed, "shard group",
+       "with `shard: hybrid` the ranks that share one copy of the weights; `auto`: those of a node"},
       {"parallel.sync_batch_norm",
        image,
        speed,

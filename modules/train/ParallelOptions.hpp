@@ -1,6 +1,9 @@
 #pragma once
 /// \file What a deck says of its ranks.
 
+#include <cstdint>
+#include <optional>
+
 #include "config/DeckKey.hpp"
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
@@ -14,21 +17,24 @@ inline constexpr Word<StrategyName> kStrategyWords[] = {
     {"dp", StrategyName::dp}, {"ddp", StrategyName::ddp}, {"ddp-ds", StrategyName::ddp_ds}};
 
 /// parallel.shard: what is split over the ranks instead of being held by each (docs/sharding.md)
-enum class Shard { none, optimizer, full };
+enum class Shard { none, optimizer, full, hybrid };
 inline constexpr Word<Shard> kShardWords[] = {
-    {"none", Shard::none}, {"optimizer", Shard::optimizer}, {"full", Shard::full}};
+    {"none", Shard::none}, {"optimizer", Shard::optimizer}, {"full", Shard::full}, {"hybrid", Shard::hybrid}};
 
 struct ParallelOptions : ExchangeOptions {
   StrategyName strategy = StrategyName::ddp_ds;
   Shard shard = Shard::none;
-  bool sync_batch_norm = false;  ///< BatchNorm statistics over all ranks
+  std::optional<std::int64_t> shard_group = {};  ///< ranks that share one copy; of hybrid, by default a node's
+  bool sync_batch_norm = false;                  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
 
-  /// Whether the weights of a network are split: one rank holds them whole.
-  bool splits_weights(int num_ranks) const { return shard == Shard::full && num_ranks > 1; }
+  /// Whether the weights of a network are split.
+  bool splits_weights() const { return shard == Shard::full || shard == Shard::hybrid; }
+  /// One rank holds them whole.
+  bool splits_weights(int num_ranks) const { return splits_weights() && num_ranks > 1; }
   /// Whether sums of gradients start while backward runs. Where weights are gathered they may not: a rank without
   /// rows, which has no gradients, would start them in another order than the others.
-  bool sums_in_backward() const { return overlap && shard != Shard::full; }
+  bool sums_in_backward(int num_ranks) const { return overlap && !splits_weights(num_ranks); }
 };
 
 /// Whether the network can have BatchNorm.

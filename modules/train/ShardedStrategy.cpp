@@ -2,17 +2,16 @@
 
 #include <algorithm>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "train/Adamw8bitOptimizer.hpp"
-#include "train/TrainingState.hpp"
 
 namespace multicard {
 
@@ -67,8 +66,8 @@ void check_blocks_of_moments(const OptimizerOptions& options, const std::vector<
 }
 
 std::vector<ParameterRow> all_rows(const GradientReducer& reducer, const std::vector<at::Tensor>& whole,
-                                   const SplitParameters* split, const TensorCollectives& collectives) {
-  std::vector<ParameterRow> rows = rows_of(reducer, whole, collectives.rank(), collectives.size());
+                                   const SplitParameters* split, TensorCollectives& collectives) {
+  std::vector<ParameterRow> rows = rows_of(reducer, whole, collectives);
   if (split == nullptr) return rows;
   const std::vector<ParameterRow> more = split->rows();
   rows.insert(rows.end(), more.begin(), more.end());
@@ -114,7 +113,8 @@ ShardedStrategy::ShardedStrategy(const StrategyParts& parts, const GradientReduc
               parts.collectives),
       shapes_(shapes_of_state(optimizer, groups())),
       whole_(shapes_),
-      parameters_(shapes_of_split(split_, groups())) {
+      parameters_(shapes_of_split(split_, groups())),
+      shares_(shares()) {
   if (split_ != nullptr) check_blocks_of_moments(optimizer, split_->rows());
   update_with(own_optimizer(optimizer));
 }
@@ -137,12 +137,25 @@ std::unique_ptr<Optimizer> ShardedStrategy::own_optimizer(const OptimizerOptions
 }
 
 // No rank sees all gradients: norms are added as squares, and a value that is not finite on one rank is one on all.
-void ShardedStrategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
-  const at::Tensor sums =
-      at::stack({norm.square(), found_inf.defined() ? found_inf.to(at::kDouble) : at::zeros_like(norm)});
+// What is split has copies, of which each adds its share.
+at::Tensor ShardedStrategy::combined(const at::Tensor& norms, at::Tensor& found_inf) const {
+  const at::Tensor sums = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(parts().collectives.device()));
+  if (norms.defined()) sums[0].copy_((norms.square() * shares_).sum());
+  if (found_inf.defined()) sums[1].copy_(found_inf);
   parts().collectives.all_reduce(sums);
-  norm = sums[0].sqrt();
   if (found_inf.defined()) found_inf = sums[1].gt(0).to(at::kFloat);
+  return sums[0].sqrt();
+}
+
+/// Of the squares of gradients, for each of this rank's pieces.
+at::Tensor ShardedStrategy::shares() const {
+  const std::vector<std::string> names = groups().names();
+  const bool has_copies = split_ != nullptr && split_->ranks().copies != nullptr;
+  const double share = has_copies ? 1.0 / split_->ranks().copies->size() : 1.0;
+  std::vector<double> shares;
+  for (const ParameterPiece& piece : pieces_.own())
+    shares.push_back(parameters_.contains(names[piece.parameter]) ? share : 1.0);
+  return at::tensor(shares, at::kDouble).to(parts().collectives.device());
 }
 
 /// On rank 0, which the others hear of.
@@ -190,19 +203,6 @@ NamedTensors ShardedStrategy::saved(NamedTensors model) const {
   for (auto& [name, tensor] : model)
     if (const auto found = parameters_.find(name); found != parameters_.end()) tensor = found->second;
   return model;
-}
-
-void ShardedStrategy::load_parameters(const NamedTensors& model, const NamedTensors& state) {
-  NamedTensors whole = model;
-  std::erase_if(whole, [&](const NamedTensor& entry) { return parameters_.contains(entry.name); });
-  copy_by_name(whole, state);
-  if (split_ == nullptr) return;
-  std::map<const at::TensorImpl*, at::Tensor> sources;
-  const std::map<std::string, at::Tensor> by_name = named(state);
-  for (const NamedTensor& entry : model)
-    if (parameters_.contains(entry.name)) sources[entry.tensor.unsafeGetTensorImpl()] = by_name.at(entry.name);
-  copy_into(*split_, parts().collectives.rank(),
-            [&](const at::Tensor& parameter) { return sources.at(parameter.unsafeGetTensorImpl()); });
 }
 
 /// Those that are split.

@@ -26,10 +26,10 @@ class ShardedStrategy final : public ReplicatedStrategy {
   void gather_state() override;
   void release_gathered() override;
   NamedTensors saved(NamedTensors model) const override;
-  void load_parameters(const NamedTensors& model, const NamedTensors& state) override;
 
  private:
-  void combine(at::Tensor& norm, at::Tensor& found_inf) const override;
+  at::Tensor combined(const at::Tensor& norms, at::Tensor& found_inf) const override;
+  at::Tensor shares() const;
   void make_room();
   void gather_parameters();
   std::map<std::string, at::Tensor> own_state() const;
@@ -40,6 +40,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
   NamedTensors shapes_;                           ///< of what a checkpoint holds, on the meta device
   NamedTensors whole_;                            ///< that; gathered on rank 0's host, else shapes_
   std::map<std::string, at::Tensor> parameters_;  ///< that are split, likewise
+  at::Tensor shares_;
 };
 
 }  // namespace multicard

@@ -15,10 +15,10 @@ namespace multicard {
 
 namespace {
 
-GradientReducer::Options reduction_options(const ParallelOptions& parallel, SkipsSteps skips) {
+GradientReducer::Options reduction_options(const ParallelOptions& parallel, int num_ranks, SkipsSteps skips) {
   GradientReducer::Options options;
   options.setting = parallel;
-  options.overlap = parallel.sums_in_backward() ? Overlap::yes : Overlap::no;
+  options.overlap = parallel.sums_in_backward(num_ranks) ? Overlap::yes : Overlap::no;
   options.compression = {parallel.powersgd_rank, parallel.powersgd_start_step, skips == SkipsSteps::yes};
   return options;
 }
@@ -75,9 +75,9 @@ void Strategy::finish_gradients() {
   if (SplitParameters* const split = parts_.model.split_parameters()) split->finish_gradients();
 }
 
-void Strategy::combine(at::Tensor& norm, at::Tensor& found_inf) const {
-  (void)norm;
+at::Tensor Strategy::combined(const at::Tensor& norms, at::Tensor& found_inf) const {
   (void)found_inf;
+  return total_norm(norms);
 }
 
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
@@ -88,8 +88,7 @@ void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status
   }
   // All ranks that update compute it from equal sums, with equal results. The status is summed, so that rank 0 alone
   // puts it there.
-  at::Tensor norm = optimizer_ ? total_norm(optimizer_->gradient_norms()) : at::zeros({}, status.values().options());
-  combine(norm, found_inf_);
+  const at::Tensor norm = combined(optimizer_ ? optimizer_->gradient_norms() : at::Tensor(), found_inf_);
   if (clip_norm_ && optimizer_) optimizer_->clip(norm, *clip_norm_);
   if (parts_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);
@@ -109,7 +108,7 @@ void Strategy::load_optimizer_state(const NamedTensors& state) {
 }
 
 void Strategy::load_parameters(const NamedTensors& model, const NamedTensors& state) {
-  copy_by_name(model, state);
+  copy_by_name(model, state, parts_.model.split_parameters());
 }
 
 std::int64_t Strategy::optimizer_bytes() const {
@@ -117,6 +116,7 @@ std::int64_t Strategy::optimizer_bytes() const {
 }
 
 NamedTensors Strategy::compression_state() const {
+  if (whole_.size() != groups_.names().size()) return {};  // RunOptions refuses compression then
   const std::vector<std::string> names = groups_.names();
   NamedTensors state;
   for (const CompressionState& kept : reducer_.compression_state()) {
@@ -138,7 +138,7 @@ void Strategy::share_buffers() {
 
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts, SkipsSteps skips) {
-  const GradientReducer::Options reduction = reduction_options(options, skips);
+  const GradientReducer::Options reduction = reduction_options(options, parts.collectives.size(), skips);
   switch (options.strategy) {
     case StrategyName::dp:
       return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);

@@ -91,7 +91,7 @@ class Strategy {
   /// they are given.
   virtual NamedTensors saved(NamedTensors model) const { return model; }
   /// Gives tensors of the model the values of whole ones.
-  virtual void load_parameters(const NamedTensors& model, const NamedTensors& state);
+  void load_parameters(const NamedTensors& model, const NamedTensors& state);
   /// Bytes that this rank holds of the optimizer's tensors.
   std::int64_t optimizer_bytes() const;
   /// Collective. Before the states and the model are saved: puts what is split over ranks where it is
@@ -110,9 +110,10 @@ class Strategy {
            Updates updates);
   /// For a strategy whose optimizer updates something else than whole parameters. \param optimizer null: nothing here
   void update_with(std::unique_ptr<Optimizer> optimizer) { optimizer_ = std::move(optimizer); }
-  /// Where ranks update pieces: makes the norm of this rank's gradients, 0-dim float64, and what it found in them, that
-  /// of all of them. \param found_inf undefined without scaling
-  virtual void combine(at::Tensor& norm, at::Tensor& found_inf) const;
+  /// The norm of all gradients, 0-dim float64, from those that this rank updates with: the same on all ranks that
+  /// update, as what they found in them is then. \param norms one dimension; undefined where it updates nothing
+  /// \param found_inf undefined without scaling
+  virtual at::Tensor combined(const at::Tensor& norms, at::Tensor& found_inf) const;
   const ParameterGroups& groups() const { return groups_; }
   /// Those of the groups that are whole on each rank, and so are the reducer's.
   const std::vector<at::Tensor>& whole_parameters() const { return whole_; }

@@ -1,6 +1,7 @@
 #include "train/TrainingState.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -180,20 +181,28 @@ const NamedTensors& tensors_in(const TrainingState& state, const std::string& fi
   throw std::logic_error("the training state has no " + file);
 }
 
-void copy_by_name(const NamedTensors& targets, const NamedTensors& sources) {
+void copy_by_name(const NamedTensors& targets, const NamedTensors& sources, SplitParameters* split) {
   const at::NoGradGuard no_grad;
   StagedCopies copies;
   std::map<std::string, at::Tensor> by_name;
   for (const NamedTensor& source : sources)
     by_name[source.name] = source.tensor;
+  std::set<const at::TensorImpl*> in_parts;
+  if (split != nullptr) in_parts = members_of(split->rows());
+  std::map<const at::TensorImpl*, at::Tensor> of_parts;
   for (const NamedTensor& target : targets) {
     const auto found = by_name.find(target.name);
     if (found == by_name.end() && target.name.ends_with("num_batches_tracked")) continue;  // older files lack it
     if (found == by_name.end() || found->second.sizes() != target.tensor.sizes())
       throw std::logic_error(fmt::format("the training state has no {} of that shape", target.name));
-    copies.copy(target.tensor, found->second);
+    if (in_parts.contains(target.tensor.unsafeGetTensorImpl()))
+      of_parts[target.tensor.unsafeGetTensorImpl()] = found->second;
+    else
+      copies.copy(target.tensor, found->second);
   }
   copies.finish();
+  if (split != nullptr)
+    copy_into(*split, [&](const at::Tensor& parameter) { return of_parts.at(parameter.unsafeGetTensorImpl()); });
 }
 
 void copy_into(const CheckpointParts& parts, const TrainingState& state) {

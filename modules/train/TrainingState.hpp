@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
+#include "dist/SplitParameters.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
 #include "state/CheckpointStore.hpp"
@@ -36,8 +37,9 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
 
 /// The tensors of a file of the state. \throws std::logic_error where it has none of that name
 const NamedTensors& tensors_in(const TrainingState& state, const std::string& file);
-/// Fills each target from the source of its name; errors as copy_into()
-void copy_by_name(const NamedTensors& targets, const NamedTensors& sources);
+/// Fills each target from the source of its name, which is whole; errors as copy_into() \param split null, or what each
+/// rank takes its parts of
+void copy_by_name(const NamedTensors& targets, const NamedTensors& sources, SplitParameters* split = nullptr);
 
 /// Fills the targets of `parts` from the tensors of the same file and name in `state`; files that no part names stay
 /// unused, and a num_batches_tracked that is missing stays as it is. \throws std::logic_error for another tensor that

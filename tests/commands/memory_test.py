@@ -168,11 +168,14 @@ class Choices(Memory):
             _, out, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB"))
             lines = [line.split() for line in err.splitlines() if re.match(r"  \S+ +(on|off) ", line)]
             if ranks > 1:
-                splits = [line.pop(2) for line in lines]
-                self.assertEqual(splits[::2], ["none"] * (len(splits) // 2))
-                self.assertEqual(dict(zip([line[0] for line in lines[1::2]], splits[1::2])),
-                                 {method: "full" if "lora" in method else "optimizer" for method in METHODS})
-                lines = lines[::2]
+                splits = {}
+                for line in lines:
+                    splits.setdefault((line[0], line[1]), []).append(line.pop(2))
+                for (method, _), found in splits.items():
+                    # A copy of the model is not split.
+                    self.assertEqual(found, ["none"] + ["optimizer"] * ("lora" not in method) +
+                                     ["full"] * (method != "dpo"))
+                lines = [line for line, split in zip(lines, sum(splits.values(), [])) if split == "none"]
             self.assertEqual([line[0] for line in lines[::2]], list(METHODS), err)
             self.assertFalse(Path(self.path("out")).exists())
         rows = {(line[0], line[1]): [int(x) if x != "-" else 0 for x in line[4:]] for line in lines}
@@ -191,12 +194,17 @@ class Choices(Memory):
         Path(tokens).write_text("".join(json.dumps({"input_ids": [7] * 512, "labels": [7] * 512}) + "\n"
                                         for _ in range(8)))
         self.expect(0, run(1, "prepare", "text", "--type", "tokens", "--in", tokens, "-o", self.path("rows")))
-        for ranks, shard in ((1, "none"), (2, "none"), (2, "full")):
+        for ranks, shard, method in ((1, "none", "lora"), (1, "full", "lora"), (2, "none", "lora"),
+                                     (2, "full", "lora"), (2, "optimizer", "full"), (2, "full", "full")):
+            words = ("parallel.shard=" + shard, "method={name: %s}" % method)
             _, _, err = self.expect(0, run(ranks, "run", self.deck, "--dry-run", "run.micro_batch=1",
-                                           "data.train=%s/rows-*.h5" % self.scratch, "parallel.shard=" + shard))
+                                           "data.train=%s/rows-*.h5" % self.scratch, *words))
             predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
-            one = self.what_fits(ranks=ranks, shard=shard)
-            self.assertAlmostEqual(one, predicted, delta=0.02 * predicted, msg="%d %s" % (ranks, shard))
+            one = self.what_fits(*words, ranks=ranks, shard=shard, method=method)
+            # The buckets that parts of weights are sent in are not cut for it.
+            over = 1.08 if method == "full" else 1.02
+            self.assertLess(0.98 * predicted, one, "%d %s %s" % (ranks, shard, method))
+            self.assertLess(one, over * predicted, "%d %s %s" % (ranks, shard, method))
 
     def what_fits(self, *overrides, ranks=1, method="lora", shard="none"):
         """Bytes of one row of the shortest length by a method, without checkpointing."""

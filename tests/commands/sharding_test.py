@@ -87,7 +87,7 @@ class Sharding(DeepCase, Same):
 
     def test_a_rank_reads_its_part_of_the_files(self):
         said = run(2, "run", self.deck, SHARD, "run.steps=1", "run.resume=never")[2]
-        megabytes = float(re.search(r"sharding +full, .*; ([\d.]+) MB of files read by rank 0", said)[1])
+        megabytes = float(re.search(r"sharding +full over 2 ranks, .*; ([\d.]+) MB of files read by rank 0", said)[1])
         self.assertLess(1e6 * megabytes, 0.75 * os.path.getsize(self.model + "/model.safetensors"))
         # One rank holds all.
         self.assertNotIn("sharding", run(1, "run", self.deck, SHARD, "run.steps=1", "run.resume=never")[2])
@@ -139,7 +139,7 @@ class Sharding(DeepCase, Same):
     def test_what_cannot_be_sharded_is_refused(self):
         for words, why in ((("parallel.strategy=ddp",), "ddp"),
                            (("method={name: lora-dpo, rank: 4, reference: copy}",), "reference is copy"),
-                           (("parallel.shard=hybrid",), "hybrid")):
+                           (("parallel.shard=auto",), "auto")):
             self.expect(2, run(2, "run", self.deck, SHARD, *words), why)
 
 
@@ -270,6 +270,45 @@ class ShardedTraining(DeepCase, Same):
         for words, why in ((("run.ema_decay=0.9",), "average"), (("parallel.bucket_mb=measured",), "measured"),
                            (("method={name: dpo}",), "reference is copy")):
             self.expect(2, run(2, "run", self.deck, *FULL, SHARD, *words), why)
+
+
+class ShardedGroups(DeepCase, Same):
+    """Copies of the model that two ranks share each."""
+    HYBRID = "parallel.shard=hybrid"
+    PAIRS = "parallel={shard: hybrid, shard_group: 2}"
+
+    def check_groups(self, *overrides, tolerance, **settings):
+        self.run_both(4, self.PAIRS, *overrides)
+        self.check_close(tolerance, **settings)
+
+    def test_trained_weights_have_the_same_numbers(self):
+        # Two sums of two instead of one of four; batches of 6 rows on 4 ranks, computed one by one.
+        self.check_groups(*FULL, *DOUBLE, tolerance=1e-12)
+        self.check_groups(FULL[0], *DOUBLE, "optimizer.clip_norm=0.1", "run.global_batch=6", "run.micro_batch=1",
+                          "run.resume=never", tolerance=1e-12)
+        self.check_groups(*FULL, "precision=fp16", "optimizer.learning_rate=0.02", "run.resume=never", tolerance=1e-3,
+                          metrics=("train_loss", "eval_loss", "skipped", "loss_scale"))
+
+    def test_adapters_have_the_same_numbers(self):
+        self.check_same(4, METHODS["qlora"], "run.micro_batch=1", "run.global_batch=6", shard=self.PAIRS)
+
+    def test_ranks_of_one_node_are_one_group(self):
+        self.check_same(2, *FULL, *DOUBLE, shard=self.HYBRID, metrics=("train_loss", "eval_loss"),
+                        files=("model", "optimizer"))
+
+    def test_a_run_goes_on_with_other_groups(self):
+        words = ("run", self.deck, *FULL, *DOUBLE)
+        self.expect(0, run(4, *words, "run.output=" + self.path("whole")))
+        for ranks, steps, more in ((4, 3, self.PAIRS), (2, 5, SHARD), (4, 8, self.PAIRS)):
+            self.expect(0, run(ranks, *words, more, "run.steps=%d" % steps))
+        for whole, sharded in zip(self.losses("whole"), self.losses(), strict=True):
+            self.assertAlmostEqual(whole, sharded, delta=1e-12 * whole)
+        self.assertAlmostEqual(self.score(self.checkpoint()), self.metric("eval_loss")[-1], delta=1e-5)
+
+    def test_groups_that_are_impossible_are_refused(self):
+        self.expect(3, run(3, "run", self.deck, self.PAIRS), "3 ranks cannot form groups of 2")
+        self.expect(2, run(2, "run", self.deck, SHARD, "parallel.shard_group=2"), "shard_group.*hybrid alone")
+        self.expect(2, run(2, "run", self.deck, self.HYBRID, "parallel.strategy=dp"), "parallel.strategy is dp")
 
 
 class ShardedFailures(DeepCase):

@@ -101,6 +101,8 @@ TEXTS = [
     Text("135M", "full", 512, 12, 4, ranks=3, more=("parallel.shard=optimizer", "optimizer.name=adamw8bit")),
     Text("135M", "full", 512, 8, 4, ranks=2, more=("parallel.shard=full",), is_tested=True),
     Text("135M", "full", 512, 12, 4, ranks=3, more=("parallel.shard=full", "optimizer.name=adamw8bit")),
+    Text("135M", "full", 512, 8, 4, ranks=2, more=("parallel.shard=full", "parallel.gradient_dtype=bf16")),
+    Text("135M", "full", 512, 8, 2, ranks=4, more=("parallel={shard: hybrid, shard_group: 2}",)),
     Text("135M", "qat", 512, 8, 4, checkpointing=True, ranks=2, more=("parallel.shard=full",)),
     Text("135M", "dpo", 200, 8, 4, ranks=2, more=("parallel.shard=full", "method.reference=cached")),
     Text("8B", "full", 2048, 8, 1, checkpointing=True, ranks=8, more=("parallel.shard=full",)),

@@ -157,9 +157,9 @@ class BytesOfSharding(BytesTest):
                 others += count
         return block, others
 
-    def check(self, gathered, summed, *overrides):
+    def check(self, gathered, summed, *overrides, shard="full"):
         """With sums that all ranks get (None: those that the program counts), which leave each node whole."""
-        for node in self.sent_for_a_step("2,2", "parallel.shard=full", "model.dtype=fp32", *overrides):
+        for node in self.sent_for_a_step("2,2", "parallel.shard=" + shard, "model.dtype=fp32", *overrides):
             expected = gathered / 2 + (self.payload(2 * self.STEPS) if summed is None else summed)
             self.assertAlmostEqual(node / expected, 1, delta=0.03, msg=(node, expected))
 
@@ -169,6 +169,14 @@ class BytesOfSharding(BytesTest):
         full = ("method={name: full}", "optimizer.clip_norm=null")
         self.check(gathered, summed / 2, *full)
         self.check(gathered, summed / 4, *full, BF16)
+
+    def test_hybrid_gathers_within_a_node_and_sums_parts_between_them(self):
+        block, others = self.weights()
+        full = ("method={name: full}", "optimizer.clip_norm=null")
+        self.check(others, self.NUM_BLOCKS * block + others / 2, *full, shard="hybrid")
+        losses = [self.train("2,2", shard, *full, "precision=fp64", "parallel.shard=" + shard)
+                  for shard in ("none", "hybrid")]
+        self.assertEqual(*losses)
 
     def test_frozen_blocks_are_gathered_twice_but_for_those_in_place(self):
         self.check((2 * self.NUM_BLOCKS - 4) * self.weights()[0], None)

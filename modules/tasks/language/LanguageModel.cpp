@@ -1,8 +1,6 @@
 #include "tasks/language/LanguageModel.hpp"
 
 #include <filesystem>
-#include <map>
-#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -21,6 +19,7 @@
 #include "tasks/language/CrossEntropy.hpp"
 #include "tasks/language/DeckAdapters.hpp"
 #include "tasks/options/DeckWeights.hpp"
+#include "train/TrainingState.hpp"
 
 namespace multicard {
 
@@ -58,7 +57,7 @@ at::ScalarType base_type(const RunOptions& options) {
   return options.method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
 }
 
-LanguageModel::LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding)
+LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const ShardRanks& sharding)
     : options_(options),
       folder_(options.model.path),
       device_(device),
@@ -82,8 +81,8 @@ ShardedNetwork LanguageModel::loaded_network() const {
   const WeightFormat format = options_.method.weight_format();
   if (options_.model.layers_alone)
     return {zero_network(folder_, base_type_, device_, *options_.model.layers_alone, format)};
-  if (!sharding_) return {load_network(folder_, base_type_, device_, random_seed_, format)};
-  return load_sharded_network(plan_network(folder_, base_type_, random_seed_, format), *sharding_);
+  if (!sharding_.group) return {load_network(folder_, base_type_, device_, random_seed_, format)};
+  return load_sharded_network(plan_network(folder_, base_type_, random_seed_, format), sharding_);
 }
 
 ShardedNetwork LanguageModel::base_network() const {
@@ -162,15 +161,10 @@ SplitParameters* LanguageModel::split_parameters() {
 void LanguageModel::load_trained(const TensorFile& file) {
   if (!split_) return copy_into(trained(), file);
   check_matches(trained(), file);
-  const std::set<const at::TensorImpl*> in_parts = members_of(split_->rows());
-  std::map<const at::TensorImpl*, at::Tensor> sources;
+  NamedTensors sources;
   for (const NamedTensor& entry : trained())
-    if (in_parts.contains(entry.tensor.unsafeGetTensorImpl()))
-      sources[entry.tensor.unsafeGetTensorImpl()] = file.view(entry.name);
-    else
-      entry.tensor.copy_(file.view(entry.name));
-  copy_into(*split_, sharding_->rank(),
-            [&](const at::Tensor& parameter) { return sources.at(parameter.unsafeGetTensorImpl()); });
+    sources.push_back({entry.name, file.view(entry.name)});
+  copy_by_name(trained(), sources, split_.get());
 }
 
 AdapterOptions LanguageModel::add_adapters(Llama& network) const {

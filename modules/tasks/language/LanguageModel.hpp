@@ -35,14 +35,15 @@ class LanguageModel final : public Model, public MeasuredModel {
  public:
   /// Reads the folder on every rank (ranks of a node share its pages), or of split weights each rank's part. Frozen
   /// weights have the type model.dtype, what is trained bfloat16 with model.trainable_dtype bf16, else the master type
-  /// of the precision. \param sharding collective then: over their ranks the blocks of the network are split, for as
-  /// long as this lives; null: every rank has them whole \throws UsageError and DataError about the options and the
+  /// of the precision. \param sharding collective then: over these ranks the blocks of the network are split, for
+  /// as long as this lives; none: every rank has them whole \throws UsageError and DataError about the options and the
   /// files
-  LanguageModel(const RunOptions& options, at::Device device, TensorCollectives* sharding = nullptr);
+  LanguageModel(const RunOptions& options, at::Device device, const ShardRanks& sharding = {});
 
   /// Whether the deck's folder holds the weights of its model, without reading them. Not collective. \throws UsageError
   /// and DataError
   static void check_files(const RunOptions& options);
+  void check_files() const { check_files(options_); }
 
   Llama& network() { return *network_; }
   const Llama& network() const { return *network_; }
@@ -74,9 +75,13 @@ class LanguageModel final : public Model, public MeasuredModel {
   Preference* preference() const { return preference_; }
   /// A network as this one was before it was trained, for the reference of preference pairs.
   std::unique_ptr<Llama> frozen_start() const;
+  /// Over which its weights are split.
+  const ShardRanks& shard_ranks() const { return sharding_; }
   /// Where weights are split over ranks, the bytes of files that this rank has read for its part; 0 without
   /// files.
-  std::optional<std::uint64_t> bytes_read() const { return sharding_ ? std::optional(bytes_read_) : std::nullopt; }
+  std::optional<std::uint64_t> bytes_read() const {
+    return sharding_.group ? std::optional(bytes_read_) : std::nullopt;
+  }
   /// Bytes of the adapters; 0 without.
   std::int64_t adapter_bytes() const;
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
@@ -88,7 +93,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   SplitParameters* split_parameters() override;
   std::vector<NamedTensor> buffers() const override { return {}; }
   /// Where weights are gathered, every pass is one of all ranks.
-  bool runs_on_empty_batch() const override { return sharding_ != nullptr; }
+  bool runs_on_empty_batch() const override { return sharding_.group != nullptr; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
   /// Tokens that were read, those of them that are targets, and those that were computed, with padding; and the metrics
@@ -127,7 +132,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   std::string folder_;
   at::Device device_;
   std::uint64_t bytes_read_ = 0;
-  TensorCollectives* sharding_;  ///< null: the network is whole on every rank
+  ShardRanks sharding_;  ///< none: the network is whole on every rank
   std::optional<std::uint64_t> random_seed_;
   bool is_converted_ = false;  ///< to int4
   double attention_dropout_ = 0;

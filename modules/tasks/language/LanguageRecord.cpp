@@ -44,9 +44,11 @@ std::string adapter_text(const AdapterConfig& adapter) {
   return text;
 }
 
-std::string sharding_text(std::int64_t held, std::uint64_t read) {
-  std::string text =
-      fmt::format("full, {} of weights on a rank, buffers included", human_bytes(static_cast<double>(held)));
+/// "full over 4 ranks, ...", "hybrid over 2 ranks, 4 copies, ..."
+std::string sharding_text(const ShardRanks& ranks, std::int64_t held, std::uint64_t read) {
+  std::string text = fmt::format("{} over {}", ranks.copies ? "hybrid" : "full", counted(ranks.group->size(), "rank"));
+  if (ranks.copies) text += fmt::format(", {} copies", ranks.copies->size());
+  text += fmt::format(", {} of weights on each, buffers included", human_bytes(static_cast<double>(held)));
   if (read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(read)));
   return text;
 }
@@ -84,7 +86,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
   if (const std::optional<std::uint64_t> read = model_->bytes_read())
-    lines.emplace_back("sharding", sharding_text(model_->network().weight_bytes(), *read));
+    lines.emplace_back("sharding", sharding_text(model_->shard_ranks(), model_->network().weight_bytes(), *read));
   if (const std::optional<DatasetMixture>& mix = train_->sampler().mix())
     lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
   if (method.is_preference()) lines.emplace_back("objective", objective_text(method.preference));

@@ -52,14 +52,14 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 }  // namespace
 
 LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                           TensorCollectives* sharding, std::shared_ptr<LanguageModel> model, const TaskScan& scan)
+                           const ShardRanks& sharding, std::shared_ptr<LanguageModel> model, const TaskScan& scan)
     : options_(options), communicator_(communicator), device_(device) {
   const TextSourceOptions training = training_options(options, communicator.size(), device);
   train_ = TextDataSource::open(training, communicator, device, scan.training_text);
   if (options.data.test)
     test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
   // By itself, since loading is collective where weights are split.
-  if (sharding && !model)
+  if (sharding.group != nullptr && !model)
     agreed(communicator_, [&] { with_known_errors([&] { LanguageModel::check_files(options_); }); });
   agreed(communicator_, [&] {
     // Weights come last: data that does not fit is found in seconds, a model of many gigabytes is read for minutes.

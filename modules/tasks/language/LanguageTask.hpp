@@ -19,7 +19,7 @@ class LanguageTask final : public Task {
  public:
   /// Collective. See make_task(). \param sharding of LanguageModel
   LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-               TensorCollectives* sharding = nullptr, std::shared_ptr<LanguageModel> model = nullptr,
+               const ShardRanks& sharding = {}, std::shared_ptr<LanguageModel> model = nullptr,
                const TaskScan& scan = {});
 
   TaskData data() override { return {*train_, test_.get(), generation_evaluation_.get()}; }

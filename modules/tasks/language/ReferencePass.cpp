@@ -63,6 +63,16 @@ std::size_t pair_of(const TextDataSource& source, std::int64_t row) {
   return static_cast<std::size_t>(source.rows().parts(row).front().sequence);
 }
 
+/// Collective. The network before it was trained, where switching adapters off does not give it. Ranks agree on it
+/// before they compute with it: where it is split, passes are collective.
+std::unique_ptr<Llama> reloaded_start(const LanguageModel& model, Weights weights, const Communicator& communicator) {
+  if (weights == Weights::at_start || model.has_adapters()) return nullptr;
+  std::unique_ptr<Llama> start;
+  agreed(communicator, [&] { with_known_errors([&] { model.check_files(); }); });
+  agreed_after_long_work(communicator, [&] { with_known_errors([&] { start = model.frozen_start(); }); });
+  return start;
+}
+
 /// Collective. Every rank computes a part of the rows, each row once, in the order of the shards.
 ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOfPairs& pairs,
                            const Communicator& communicator, at::Device device) {
@@ -75,10 +85,9 @@ ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOf
   // Every row is computed by exactly one rank and is 0 on the others, so that a sum over ranks puts the table together,
   // and does so exactly.
   std::vector<double> values(2 * num_pairs, 0);
+  const std::unique_ptr<Llama> start = reloaded_start(model, weights, communicator);
   agreed_after_long_work(communicator, [&] {
     with_known_errors([&] {
-      const bool must_reload = weights == Weights::trained && !model.has_adapters();
-      const std::unique_ptr<Llama> start = must_reload ? model.frozen_start() : nullptr;
       model.for_each_part(
           *source, communicator,
           [&](const Batch& part) {

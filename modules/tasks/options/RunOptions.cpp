@@ -107,25 +107,34 @@ void check_split_weights(const RunOptions& options, const Refuse& refuse) {
     refuse("run.ema_decay keeps an average of all weights", "Set run.ema_decay=0, or parallel.shard=optimizer.");
 }
 
-/// What every rank would have to do alike: frozen weights are gathered by passes of all ranks, and state is cut once.
+void check_shard(const RunOptions& options, Shard shard, const Refuse& refuse) {
+  if (options.parallel.strategy != StrategyName::ddp_ds)
+    refuse(fmt::format("parallel.strategy is {}", word_of(options.parallel.strategy, kStrategyWords)),
+           "Set parallel.strategy=ddp-ds.");
+  if (shard == Shard::optimizer)
+    check_split_state(options, refuse);
+  else if (shard != Shard::none)
+    check_split_weights(options, refuse);
+}
+
+/// What every rank would have to do alike: weights are gathered by passes of all ranks, and state is cut once.
 void check_sharding(Section& root, const RunOptions& options) {
   const Shard shard = options.parallel.shard;
+  if (options.parallel.shard_group && shard != Shard::hybrid)
+    root.section("parallel")
+        .reject("shard_group", "it is for parallel.shard: hybrid alone",
+                fmt::format("parallel.shard is {}", word_of(shard, kShardWords)),
+                "Leave it out, or set parallel.shard=hybrid.");
   if (shard == Shard::none) return;
   const std::string word(word_of(shard, kShardWords));
   const auto refuse = [&](const std::string& why, const char* instead) {
     root.section("parallel")
         .reject("shard",
-                word + (shard == Shard::full ? " splits the weights of a language model over ranks"
-                                             : " splits the optimizer's state over ranks"),
+                word + (shard == Shard::optimizer ? " splits the optimizer's state over ranks"
+                                                  : " splits the weights of a language model over ranks"),
                 why, instead);
   };
-  if (options.parallel.strategy != StrategyName::ddp_ds)
-    refuse(fmt::format("parallel.strategy is {}", word_of(options.parallel.strategy, kStrategyWords)),
-           "Set parallel.strategy=ddp-ds.");
-  if (shard == Shard::full)
-    check_split_weights(options, refuse);
-  else
-    check_split_state(options, refuse);
+  check_shard(options, shard, refuse);
 }
 
 /// Values that are right by themselves and wrong together.
@@ -267,6 +276,12 @@ std::vector<DescribedKey> describe_run_keys() {
     described.push_back({key, reading});
   }
   return described;
+}
+
+bool can_be_split(const RunOptions& options, Shard shard) {
+  bool can = true;
+  check_shard(options, shard, [&](const std::string&, const char*) { can = false; });
+  return can;
 }
 
 }  // namespace multicard

@@ -43,6 +43,9 @@ struct RunOptions {
 /// values that contradict each other and for what this version does not offer.
 RunOptions read_run_options(const Deck& deck);
 
+/// Whether a deck with these options could have this parallel.shard.
+bool can_be_split(const RunOptions& options, Shard shard);
+
 /// The deck with every default written out. \throws as read_run_options.
 Deck with_defaults(const Deck& deck);
 

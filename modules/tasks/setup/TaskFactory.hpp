@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "comm/Communicator.hpp"
-#include "dist/TensorCollectives.hpp"
+#include "dist/SplitParameters.hpp"
 #include "kernels/StatisticsReducer.hpp"
 #include "tasks/interface/Task.hpp"
 #include "tasks/options/RunOptions.hpp"
@@ -15,7 +15,7 @@ namespace multicard {
 struct TaskParts {
   at::Device device;
   StatisticsReducer* statistics = nullptr;  ///< synchronises batch norm
-  TensorCollectives* sharding = nullptr;    ///< frozen weights are split over their ranks
+  ShardRanks sharding = {};                 ///< weights are split over these
   std::shared_ptr<Model> model = nullptr;   ///< of the same deck and device, where a rank has it already
   TaskScan scan = {};                       ///< of the same deck; empty on all ranks: the data is scanned
 };

@@ -88,16 +88,14 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   collectives = reused.collectives
                     ? std::move(reused.collectives)
                     : make_collectives(options.parallel.backend, communicator, own, options.parallel.hierarchy);
-  communication_before = collectives->totals();
+  shard_groups.emplace(options.parallel, communicator, context.topology(), *collectives);
+  communication_before = shard_groups->totals();
   received_before = collectives->received();
   if (reused.model && device_of(*reused.model) != own) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
-  task = make_task(
-      options, communicator,
-      {own, statistics.get(), options.parallel.splits_weights(communicator.size()) ? collectives.get() : nullptr,
-       reused.model, reused.scan});
+  task = make_task(options, communicator, {own, statistics.get(), shard_groups->ranks(), reused.model, reused.scan});
   check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);

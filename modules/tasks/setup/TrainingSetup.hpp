@@ -14,6 +14,7 @@
 #include "tasks/interface/Task.hpp"
 #include "tasks/options/RunOptions.hpp"
 #include "tasks/setup/RunContext.hpp"
+#include "tasks/setup/ShardGroups.hpp"
 #include "train/ExponentialMovingAverage.hpp"
 #include "train/LossScaler.hpp"
 #include "train/Schedule.hpp"
@@ -70,6 +71,7 @@ struct TrainingSetup {
   Communicator communicator;
   RunContext context;
   std::shared_ptr<TensorCollectives> collectives;
+  std::optional<ShardGroups> shard_groups;
   std::map<std::string, CommunicationTotals> communication_before;  ///< of collectives that are used again
   ReceivedByRank received_before;                                   ///< the same
   TotalsByKind files_before;                                        ///< what the process had read and written

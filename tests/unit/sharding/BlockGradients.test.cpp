@@ -64,7 +64,7 @@ std::unique_ptr<Llama> whole_network(const Case& test) {
 /// A network of which this rank holds parts.
 struct Sharded {
   Sharded(const Case& test, TensorCollectives& collectives) {
-    ShardedNetwork made = load_sharded_network(plan_of(test), collectives, ShardedBlocks::Leftovers::poisoned);
+    ShardedNetwork made = load_sharded_network(plan_of(test), {&collectives}, ShardedBlocks::Leftovers::poisoned);
     network = prepared(std::move(made.network), test);
     blocks = std::move(made.blocks);
     blocks->train(test.comm_dtype);
@@ -102,9 +102,9 @@ void expect_sums_of(const Llama& whole, const Sharded& sharded, TensorCollective
       if (of_whole[i].tensor.dim() < 2) continue;
       const at::Tensor sums = summed(of_whole[i].tensor.grad(), collectives, test.comm_dtype);
       ASSERT_TRUE(row.members.at(member).first.is_same(of_sharded[i].tensor));
-      const ElementRange kept = row.kept_of(member, collectives.rank());
+      const ElementRange kept = row.kept_of(member);
       if (kept.count > 0) {
-        const at::Tensor piece = row.piece_of(member, collectives.rank(), row.gradients);
+        const at::Tensor piece = row.piece_of(member, row.gradients);
         EXPECT_TRUE(at::equal(piece, sums.narrow(0, kept.first, kept.count))) << of_whole[i].name;
       }
       ++member;

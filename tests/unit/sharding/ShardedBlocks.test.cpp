@@ -65,7 +65,7 @@ std::unique_ptr<Llama> whole_network(const Case& test) {
 }
 
 std::unique_ptr<Llama> sharded_network(const Case& test, TensorCollectives& collectives) {
-  return adapted(load_sharded_network(plan_of(test), collectives, ShardedBlocks::Leftovers::poisoned).network, test);
+  return adapted(load_sharded_network(plan_of(test), {&collectives}, ShardedBlocks::Leftovers::poisoned).network, test);
 }
 
 ShardedBlocks& blocks_of(const Llama& network) {
@@ -187,7 +187,7 @@ TEST(ShardedBlocks, HoldAPartOfEachBlockAndTwoBlocks) {
 
   const std::int64_t bytes = blocks_of(*sharded).bytes();
 
-  // Storages begin at whole kilobytes, and blocks end at one for each rank.
+  // Storages begin at multiples of kAlignment, and blocks end at one for each rank.
   const std::int64_t padding = 5 * (4 + world().size()) * static_cast<std::int64_t>(BorrowedMemory::kAlignment);
   EXPECT_LE(bytes, (all + padding) / world().size() + 2 * (all + padding) / 5);
   EXPECT_GE(bytes, all / world().size() + 2 * all / 5);

@@ -53,7 +53,7 @@ WeightFormat format_of(const Source& source) {
 
 ShardedNetwork load_sharded(const Source& source, TensorCollectives& collectives) {
   return load_sharded_network(plan_network(folder_of(source), source.dtype, source.random_seed, format_of(source)),
-                              collectives, ShardedBlocks::Leftovers::poisoned);
+                              {&collectives}, ShardedBlocks::Leftovers::poisoned);
 }
 
 at::Tensor logits(Llama& network) {
@@ -123,7 +123,7 @@ TEST(ShardedNetwork, ARankThatFailsThrowsAndTheOthersComeBack) {
   // This rank believes in scales that are not quantised, and refuses what is stored.
   if (world().rank() == failing) plan.format.nested = DoubleQuantisation::off;
 
-  const auto load = [&] { load_sharded_network(plan, *collectives); };
+  const auto load = [&] { load_sharded_network(plan, {collectives.get()}); };
 
   if (world().rank() == failing) {
     EXPECT_THROW(load(), DataError);

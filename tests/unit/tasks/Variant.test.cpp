@@ -146,11 +146,12 @@ TEST(Sweep, FindsAnUnknownSweptKeyBeforeAnythingRuns) {
 }
 
 TEST(Sweep, KeepsARefusedVariantWithItsReason) {
-  const auto variants = expand(sweep_of("sweep: {parallel.shard: [hybrid, none]}"), 1);
+  const auto variants = expand(sweep_of("sweep: {parallel.shard: [auto, none]}"), 1);
 
   ASSERT_EQ(variants.size(), 2U);
-  EXPECT_EQ(variants[0].error,
-            "deck s.yaml, parallel.shard: hybrid is not available in this version (available: none, optimizer, full)");
+  EXPECT_EQ(
+      variants[0].error,
+      "deck s.yaml, parallel.shard: auto is not available in this version (available: none, optimizer, full, hybrid)");
   EXPECT_EQ(variants[1].error, "");
 }
 

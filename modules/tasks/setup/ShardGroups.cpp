@@ -1,0 +1,71 @@
+#include "tasks/setup/ShardGroups.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+
+namespace multicard {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& why) {
+  throw EnvironmentError(problem, why, "Set parallel.shard_group to a divisor of the number of ranks.").on_all_ranks();
+}
+
+/// Ranks of a node, which are the same number on each and follow each other.
+int ranks_of_a_node(const std::vector<int>& nodes) {
+  const auto size = static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    if (nodes[rank] != static_cast<int>(rank) / size * size || nodes.size() % static_cast<std::size_t>(size) != 0)
+      refuse("parallel.shard is hybrid, but the nodes do not have equally many ranks that follow each other",
+             fmt::format("rank {} is on the node of rank {}", rank, nodes[rank]));
+  return size;
+}
+
+int group_size(const ParallelOptions& options, const Topology& topology, int num_ranks) {
+  const int size = options.shard_group ? static_cast<int>(*options.shard_group) : ranks_of_a_node(topology.nodes);
+  if (num_ranks % size != 0)
+    refuse(fmt::format("{} ranks cannot form groups of {}", num_ranks, size), "parallel.shard_group does not divide");
+  return size;
+}
+
+void add(std::map<std::string, CommunicationTotals>& to, const std::map<std::string, CommunicationTotals>& more) {
+  for (const auto& [kind, totals] : more) {
+    CommunicationTotals& sum = to.try_emplace(kind, CommunicationTotals{.seconds_skew = 0}).first->second;
+    sum.calls += totals.calls;
+    sum.payload_bytes += totals.payload_bytes;
+    sum.bus_bytes += totals.bus_bytes;
+    sum.seconds_total += totals.seconds_total;
+    sum.seconds_exposed += totals.seconds_exposed;
+    sum.seconds_skew += totals.seconds_skew;
+  }
+}
+
+}  // namespace
+
+// Ranks that follow each other form a group; those with the same place in their groups hold the same part.
+ShardGroups::ShardGroups(const ParallelOptions& options, const Communicator& communicator, const Topology& topology,
+                         TensorCollectives& all)
+    : all_(all) {
+  if (!options.splits_weights(communicator.size())) return;
+  ranks_.group = &all;
+  if (options.shard != Shard::hybrid) return;
+  const int size = group_size(options, topology, communicator.size());
+  if (size == communicator.size()) return;
+  const int rank = communicator.rank();
+  group_ = make_collectives(options.backend, communicator.split(rank / size, rank), all.device(), options.hierarchy);
+  copies_ = make_collectives(options.backend, communicator.split(rank % size, rank), all.device(), options.hierarchy);
+  ranks_ = {group_.get(), copies_.get()};
+}
+
+std::map<std::string, CommunicationTotals> ShardGroups::totals() const {
+  std::map<std::string, CommunicationTotals> totals = all_.totals();
+  for (const auto& more : {std::cref(group_), std::cref(copies_)})
+    if (more.get()) add(totals, more.get()->totals());
+  return totals;
+}
+
+}  // namespace multicard
