@@ -17,7 +17,7 @@ namespace {
 
 /// Ranks of a node, which are the same number on each and follow each other.
 int ranks_of_a_node(const std::vector<int>& nodes) {
-  const auto size = static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
+  const auto size = std::max(1, static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front())));
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)
     if (nodes[rank] != static_cast<int>(rank) / size * size || nodes.size() % static_cast<std::size_t>(size) != 0)
       refuse("parallel.shard is hybrid, but the nodes do not have equally many ranks that follow each other",
