@@ -40,6 +40,7 @@ class MpiCollectives : public TensorCollectives {
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
   std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
+  void number_from(std::int64_t first) override { num_large_ = num_here_ = first; }
   ReceivedByRank received() const override { return all_reduce_.received(); }
 
  private:

@@ -109,6 +109,7 @@ std::pair<at::Tensor, at::Tensor> ParameterPieces::room_for(std::int64_t bytes, 
 }
 
 void ParameterPieces::gather_row(std::size_t row, const State& state) {
+  if (!rows_[row].is_first_copy) return;
   TensorCollectives& collectives = *rows_[row].collectives;
   std::vector<std::vector<Packed>> of_ranks;
   std::int64_t most = 0;

@@ -44,7 +44,8 @@ class ParameterPieces {
                                     ///< (meta: not wanted on this rank); undefined where there is none
     std::int64_t ratio = 1;         ///< elements of a parameter that one element of the state is for, at least
   };
-  /// Collective. Puts what all ranks keep together; kinds and sizes are equal on all ranks.
+  /// Collective. Puts what all ranks keep together, of several copies what those of the first one keep; kinds and sizes
+  /// are equal on all ranks.
   void gather(const State& state);
 
  private:

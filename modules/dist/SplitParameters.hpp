@@ -26,7 +26,8 @@ struct ParameterRow {
   std::int64_t part = 0;                                     ///< elements
   std::vector<std::pair<at::Tensor, std::int64_t>> members;  ///< and where each begins
   at::Tensor gradients;                                      ///< of this rank's part, one dimension
-  at::Tensor values = {};  ///< likewise; undefined where each rank has the parameters whole
+  at::Tensor values = {};     ///< likewise; undefined where each rank has the parameters whole
+  bool is_first_copy = true;  ///< of those that other ranks have too
 
   /// The elements of a member that are in the part of a rank; of none the count is 0.
   ElementRange kept_of(std::size_t member, int rank) const;

@@ -100,6 +100,9 @@ class TensorCollectives {
   /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter, all_gather, reduce_scatter. Exposed time is
   /// the time spent waiting: on the host, or of the device's current stream.
   virtual std::map<std::string, CommunicationTotals> totals() = 0;
+  /// Numbers operations from here on in what is profiled, so that those of several collectives differ. Before the
+  /// first.
+  virtual void number_from(std::int64_t first) { (void)first; }
   /// What all-reduces have received from other nodes so far, where that is known (mpi).
   virtual ReceivedByRank received() const { return {}; }
 };

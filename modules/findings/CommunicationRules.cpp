@@ -18,13 +18,19 @@ bool waits_for_transfers(const RunFacts& facts) {
   return is_noticeable(facts.exposed) && !lacks_cores(facts);
 }
 
+/// Their gradients are not in buckets.
+bool splits_weights(const RunFacts& facts) {
+  const std::string shard = facts.setting("parallel.shard");
+  return shard == "full" || shard == "hybrid";
+}
+
 /// Buckets whose size the program has chosen are not too small: what is small then are other all-reduces, such as those
 /// of synchronised batch norm.
 bool has_small_buckets(const RunFacts& facts) {
   const AllReduceFacts& all_reduce = facts.all_reduce;
   const std::string size = facts.setting("parallel.bucket_mb");
-  return size != "auto" && size != "measured" && all_reduce.calls_per_step >= kManyAllReduces &&
-         all_reduce.bytes_per_call < kSmallBucketBytes;
+  return size != "auto" && size != "measured" && !splits_weights(facts) &&
+         all_reduce.calls_per_step >= kManyAllReduces && all_reduce.bytes_per_call < kSmallBucketBytes;
 }
 
 /// The slowest link between nodes, and the rate that most others reach: of links in one direction of a slow network
@@ -47,9 +53,7 @@ SlowestLink slowest_link(std::vector<LinkFacts> links) {
 Advice advice_for_communication(const RunFacts& facts) {
   if (facts.setting("parallel.strategy") == "dp")
     return {"parallel.strategy", "parallel.strategy=ddp-ds, which sends no parameters"};
-  const std::string shard = facts.setting("parallel.shard");
-  const bool can_overlap = shard != "full" && shard != "hybrid";
-  if (can_overlap && facts.setting("parallel.overlap") == "false")
+  if (!splits_weights(facts) && facts.setting("parallel.overlap") == "false")
     return {"parallel.overlap", "parallel.overlap=true, which sends gradients while others are computed"};
   const bool sends_far = is_on_gpu(facts) || !facts.links.empty();
   if (sends_far && facts.setting("parallel.gradient_dtype") == "same")

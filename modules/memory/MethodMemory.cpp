@@ -200,6 +200,8 @@ void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
     for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
       estimate.*part -= spared_;
   if (!splits_updates) return;
+  // What is split is gathered for a checkpoint before it is copied.
+  if (estimate.copies > 0) estimate.copies += lasting_.optimizer + (shard == Shard::full ? whole_blocks_ : 0);
   estimate.optimizer /= num_ranks_;
   // What ranks send each other of weights that are whole: room for one bucket.
   const bool is_full = shard == Shard::full;

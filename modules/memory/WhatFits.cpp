@@ -112,7 +112,8 @@ std::string change_to(const Choice& choice, const RunOptions& options, std::int6
   std::string change = fmt::format("run.micro_batch={}", rows);
   if (choice.checkpointing && !options.model.activation_checkpointing) change += " model.activation_checkpointing=true";
   if (choice.shard != options.parallel.shard)
-    change += fmt::format(" parallel.shard={}", word_of(choice.shard, kShardWords));
+    change += fmt::format(" parallel.shard={}{}", word_of(choice.shard, kShardWords),
+                          options.parallel.shard_group ? " parallel.shard_group=auto" : "");
   if (choice.method == options.method.name) return change;
   const MethodOptions &deck = options.method, other = with_method(options, choice.method).method;
   const bool keeps_settings =

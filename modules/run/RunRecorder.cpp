@@ -114,7 +114,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;
   record.tables["input/stages"] = stages_of(setup_.data().loading_times());
-  if (const RankTable received = received_of(setup_.collectives->received(), setup_.received_before);
+  if (const RankTable received = received_of(setup_.shard_groups->received(), setup_.received_before);
       !received.rows.empty())
     record.tables["links/received"] = received;
   record.tables["io/hdf5"] = hdf5_of(hdf5_totals_since(setup_.files_before));

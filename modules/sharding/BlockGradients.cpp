@@ -14,7 +14,7 @@ BlockGradients::BlockGradients(std::vector<Leaves> blocks, const ShardRanks& ran
   std::int64_t most = 0;
   for (const Leaves& block : blocks_)
     most = std::max(most, block.part * collectives_.size());
-  // What all ranks allocate together comes first: one that has too little memory for the rest then fails alone.
+  // What the ranks of a node allocate together comes before what each allocates by itself, and may fail in alone.
   for (Row& row : rows_)
     row.elements = collectives_.allocate_flat(most, type);
   const auto options = at::TensorOptions().dtype(type).device(collectives_.device());

@@ -113,7 +113,8 @@ std::vector<ParameterRow> ShardedBlocks::rows() const {
     const BlockGradients::Leaves& leaves = leaves_[block];
     const at::Tensor values = blocks_[block].part.view(leaves.members.front().first.scalar_type());
     rows.push_back({&collectives_, leaves.part, leaves.members,
-                    gradients_ ? gradients_->part(static_cast<std::int64_t>(block)) : at::Tensor(), values});
+                    gradients_ ? gradients_->part(static_cast<std::int64_t>(block)) : at::Tensor(), values,
+                    ranks_.copies == nullptr || ranks_.copies->rank() == 0});
   }
   return rows;
 }

@@ -70,9 +70,11 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
   loss.backward();
 }
 
+// One after the other: sums over groups and over all ranks must not be under way at once, since NCCL promises no
+// progress then.
 void Strategy::finish_gradients() {
-  reducer_.finish();
   if (SplitParameters* const split = parts_.model.split_parameters()) split->finish_gradients();
+  reducer_.finish();
 }
 
 at::Tensor Strategy::combined(const at::Tensor& norms, at::Tensor& found_inf) const {
@@ -129,6 +131,11 @@ NamedTensors Strategy::compression_state() const {
 void Strategy::broadcast_parameters() {
   const at::NoGradGuard no_grad;
   broadcast_tensors(whole_, parts_.collectives, 0);
+  SplitParameters* const split = parts_.model.split_parameters();
+  if (split == nullptr || split->ranks().copies == nullptr) return;
+  for (const ParameterRow& row : split->rows())  // files of another node may differ
+    broadcast_tensors({row.values}, *split->ranks().copies, 0);
+  split->values_changed();
 }
 
 void Strategy::share_buffers() {

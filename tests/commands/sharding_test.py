@@ -289,6 +289,10 @@ class ShardedGroups(DeepCase, Same):
         self.check_groups(*FULL, "precision=fp16", "optimizer.learning_rate=0.02", "run.resume=never", tolerance=1e-3,
                           metrics=("train_loss", "eval_loss", "skipped", "loss_scale"))
 
+    def test_the_largest_micro_batch_and_sums_in_16_bits(self):
+        self.check_groups(*FULL, "precision=bf16", "parallel.gradient_dtype=bf16", "run.micro_batch=auto",
+                          "evaluate.limit=3", tolerance=3e-3, metrics=("train_loss", "eval_loss"))
+
     def test_adapters_have_the_same_numbers(self):
         self.check_same(4, METHODS["qlora"], "run.micro_batch=1", "run.global_batch=6", shard=self.PAIRS)
 
@@ -307,6 +311,7 @@ class ShardedGroups(DeepCase, Same):
 
     def test_groups_that_are_impossible_are_refused(self):
         self.expect(3, run(3, "run", self.deck, self.PAIRS), "3 ranks cannot form groups of 2")
+        self.expect(3, run(2, "run", self.deck, self.HYBRID, "parallel.shard_group=1"), "splits nothing")
         self.expect(2, run(2, "run", self.deck, SHARD, "parallel.shard_group=2"), "shard_group.*hybrid alone")
         self.expect(2, run(2, "run", self.deck, self.HYBRID, "parallel.strategy=dp"), "parallel.strategy is dp")
 

@@ -12,7 +12,9 @@ namespace multicard {
 namespace {
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why) {
-  throw EnvironmentError(problem, why, "Set parallel.shard_group to a divisor of the number of ranks.").on_all_ranks();
+  throw EnvironmentError(problem, why,
+                         "Set parallel.shard_group to a divisor of the number of ranks, or parallel.shard=full.")
+      .on_all_ranks();
 }
 
 /// Ranks of a node, which are the same number on each and follow each other.
@@ -27,8 +29,12 @@ int ranks_of_a_node(const std::vector<int>& nodes) {
 
 int group_size(const ParallelOptions& options, const Topology& topology, int num_ranks) {
   const int size = options.shard_group ? static_cast<int>(*options.shard_group) : ranks_of_a_node(topology.nodes);
+  if (size == 1)
+    refuse("each rank would be a group of its own, which splits nothing",
+           options.shard_group ? "parallel.shard_group is 1" : "every node has one rank");
   if (num_ranks % size != 0)
-    refuse(fmt::format("{} ranks cannot form groups of {}", num_ranks, size), "parallel.shard_group does not divide");
+    refuse(fmt::format("{} ranks cannot form groups of {}", num_ranks, size),
+           "their number is not a multiple of parallel.shard_group");
   return size;
 }
 
@@ -56,9 +62,31 @@ ShardGroups::ShardGroups(const ParallelOptions& options, const Communicator& com
   const int size = group_size(options, topology, communicator.size());
   if (size == communicator.size()) return;
   const int rank = communicator.rank();
-  group_ = make_collectives(options.backend, communicator.split(rank / size, rank), all.device(), options.hierarchy);
-  copies_ = make_collectives(options.backend, communicator.split(rank % size, rank), all.device(), options.hierarchy);
+  const auto of = [&](int color) {
+    return make_collectives(options.backend, communicator.split(color, rank, Watched::together), all.device(),
+                            options.hierarchy);
+  };
+  group_ = of(rank / size);
+  copies_ = of(rank % size);
+  // Traces join what has the same number: all ranks' operations have those below.
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  group_->number_from(kMost * (1 + rank / size));
+  copies_->number_from(kMost * (1 + communicator.size() + rank % size));
   ranks_ = {group_.get(), copies_.get()};
+}
+
+ReceivedByRank ShardGroups::received() const {
+  ReceivedByRank received = all_.received();
+  for (const auto* more : {group_.get(), copies_.get()}) {
+    if (more == nullptr) continue;
+    for (const auto& [from, totals] : more->received()) {
+      const int first = all_.rank() / group_->size() * group_->size();
+      ReceivedTotals& sum = received[more == group_.get() ? first + from : from * group_->size() + group_->rank()];
+      sum.bytes += totals.bytes;
+      sum.seconds += totals.seconds;
+    }
+  }
+  return received;
 }
 
 std::map<std::string, CommunicationTotals> ShardGroups::totals() const {

@@ -23,6 +23,8 @@ class ShardGroups {
   const ShardRanks& ranks() const { return ranks_; }
   /// What has been done so far, with what `all` has done.
   std::map<std::string, CommunicationTotals> totals() const;
+  /// By ranks of `all`.
+  ReceivedByRank received() const;
 
  private:
   TensorCollectives& all_;
