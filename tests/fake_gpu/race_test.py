@@ -9,6 +9,7 @@ import signal
 from pathlib import Path
 
 from fake_run import FakeGpuTest, launch, main, wait_for
+from tuning_case import deeper_model
 
 
 class Races(FakeGpuTest):
@@ -49,6 +50,14 @@ class Races(FakeGpuTest):
         for ranks in (1, 2):
             with self.subTest(ranks=ranks):
                 self.check_run(ranks, self.language, "evaluate.every_steps=4", "method={name: full}")
+
+    def test_split_weights(self):
+        model = self.path("deep")
+        deeper_model(model, 5)
+        for method in ("full", "lora"):
+            with self.subTest(method=method):
+                self.check_run(2, self.language, "evaluate.every_steps=4", "model.path=" + model,
+                               "method={name: %s}" % method, "parallel.shard=full")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from fake_run import MULTICARD, FakeGpuTest, main, number_in
+from tuning_case import deeper_model
 
 STRATEGIES = [(1, "ddp-ds"), (2, "dp"), (2, "ddp"), (2, "ddp-ds")]
 # What a strategy does has been seen with one setting; the others run under two, by scripts/test.sh --full under all.
@@ -62,6 +63,13 @@ class SteadyLanguage(SteadyTest):
 
     def test_full_tuning(self):
         self.check_steps(self.language, "method={name: full}", "optimizer.learning_rate=1e-4")
+
+    def test_split_weights(self):
+        model = self.path("deep")
+        deeper_model(model, 5)
+        for shard, ranks in (("shard: full", 2), ("shard: hybrid, shard_group: 2", 4)):
+            self.check_steps(self.language, "model.path=" + model, "method={name: full}",
+                             "optimizer.learning_rate=1e-4", "parallel={%s}" % shard, strategies=[(ranks, "ddp-ds")])
 
     def test_moments_of_8_bits(self):
         self.check_steps(self.language, "method={name: full}", "optimizer={name: adamw8bit, learning_rate: 1e-4}")
