@@ -39,11 +39,6 @@ void check_comm_dtype(const std::vector<at::Tensor>& parameters, CommDtype comm_
   }
 }
 
-/// Tensors that already have the communication dtype are reduced as they are.
-CommDtype comm_dtype_for(at::ScalarType type, CommDtype comm_dtype) {
-  return type == at::kFloat ? comm_dtype : CommDtype::same;
-}
-
 /// The first bucket's sum overlaps with the rest of backward, however long it takes to start.
 BucketPlan::Limits limits_of(std::optional<double> bucket_mb, const TensorCollectives& collectives) {
   constexpr std::int64_t kFirst = std::int64_t{1} << 20;

@@ -147,7 +147,9 @@ void ParameterPieces::gather(const State& state) {
 }
 
 void ParameterPieces::share() {
-  gather(shared_);
+  const at::NoGradGuard no_grad;
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    if (!rows_[row].values.defined()) gather_row(row, shared_);
 }
 
 }  // namespace multicard

@@ -65,6 +65,8 @@ class SplitParameters {
   virtual std::int64_t value_bytes() const = 0;
   virtual std::int64_t gradient_bytes() const = 0;
   /// @}
+  /// Bytes of all parameters.
+  virtual std::int64_t whole_bytes() const = 0;
 };
 
 /// The parameters of the rows, as TensorImpl.

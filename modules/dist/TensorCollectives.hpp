@@ -38,6 +38,11 @@ struct ReduceOptions {
   std::optional<int> root;  ///< the one rank that gets the sum; by default all
 };
 
+/// How gradients of a type are sent: those that have the communication dtype already, or are float64, as they are.
+inline CommDtype comm_dtype_for(at::ScalarType type, CommDtype comm_dtype) {
+  return type == at::kFloat ? comm_dtype : CommDtype::same;
+}
+
 /// \name Gradient buckets by default
 /// @{
 inline constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;

@@ -163,8 +163,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   const ShardSizes sizes = sizes_of(shape_of(options), num_ranks);
   spared_ = sizes.spared_bytes();
   whole_blocks_ = sizes.whole_bytes;
-  bucket_limit_ =
-      options.parallel.bucket_mb ? static_cast<std::int64_t>(*options.parallel.bucket_mb * 1e6) : ranks.bucket_bytes;
+  bucket_limit_ = bucket_bytes(options.parallel, ranks);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
@@ -193,20 +192,22 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
 }
 
 void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
-  if (num_ranks_ == 1) return;
-  const bool splits_updates = shard == Shard::optimizer || (shard == Shard::full && !options_.method.has_adapters());
-  if (shard == Shard::full && !splits_updates) estimate.frozen -= spared_;
-  if (shard == Shard::full && splits_updates)  // gradients have parts and buffers as weights have
+  const bool is_full = shard == Shard::full;
+  if (num_ranks_ == 1 || (!is_full && shard != Shard::optimizer)) return;
+  if (is_full && options_.method.has_adapters()) {
+    estimate.frozen -= spared_;
+    return;
+  }
+  if (is_full)  // gradients have parts and buffers as weights have
     for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
       estimate.*part -= spared_;
-  if (!splits_updates) return;
+  const std::int64_t split_weights = is_full ? whole_blocks_ : 0;
   // What is split is gathered for a checkpoint before it is copied.
-  if (estimate.copies > 0) estimate.copies += lasting_.optimizer + (shard == Shard::full ? whole_blocks_ : 0);
+  if (estimate.copies > 0) estimate.copies += lasting_.optimizer + split_weights;
   estimate.optimizer /= num_ranks_;
   // What ranks send each other of weights that are whole: room for one bucket.
-  const bool is_full = shard == Shard::full;
-  const std::int64_t all = lasting_.parameters - (is_full ? whole_blocks_ : 0);
-  const std::int64_t bucket = std::max(is_full ? largest_end_ : largest_weight_, std::min(bucket_limit_, all));
+  const std::int64_t bucket =
+      std::max(is_full ? largest_end_ : largest_weight_, std::min(bucket_limit_, lasting_.parameters - split_weights));
   estimate.other += bucket + bucket / num_ranks_;
 }
 

@@ -18,14 +18,10 @@ std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
 }
 
-namespace {
-
 std::int64_t bucket_bytes(const ExchangeOptions& options, const SummingRanks& ranks) {
   if (options.measures_bucket) return ExchangeTrials::kLargestBucket;
   return options.bucket_mb ? static_cast<std::int64_t>(*options.bucket_mb * 1e6) : ranks.bucket_bytes;
 }
-
-}  // namespace
 
 // In elements of the largest bucket, n. One rank rounds a bucket of 16 bits: 2n bytes. NCCL with N ranks holds the
 // rounded bucket and what the other ranks send of it, 2n each, and this rank's float32 sum of its part, 4n / N.
@@ -48,23 +44,14 @@ CompressionOptions compression_options(const RunOptions& options) {
   return {options.parallel.powersgd_rank, options.parallel.powersgd_start_step, options.precision == Precision::fp16};
 }
 
-std::int64_t bytes_of_members(const std::vector<ParameterRow>& rows) {
-  std::int64_t bytes = 0;
-  for (const ParameterRow& row : rows)
-    for (const auto& [parameter, begin] : row.members)
-      bytes += static_cast<std::int64_t>(parameter.nbytes());
-  return bytes;
-}
-
 MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
   const NamedTensors parameters = setup_.model().parameters();
   estimate.parameters = estimate.gradients = bytes_of(parameters);
   if (SplitParameters* const split = setup_.model().split_parameters()) {
-    const std::int64_t whole = bytes_of_members(split->rows());
-    estimate.parameters += split->value_bytes() - whole;
-    estimate.gradients += split->gradient_bytes() - whole;
+    estimate.parameters += split->value_bytes() - split->whole_bytes();
+    estimate.gradients += split->gradient_bytes() - split->whole_bytes();
   }
   estimate.optimizer = setup_.strategy->optimizer_bytes();
   const std::int64_t averaged = setup_.average ? bytes_of(setup_.average->state()) : 0;

@@ -24,6 +24,9 @@ struct SummingRanks {
   std::int64_t bucket_bytes = 0;  ///< where the deck leaves the size to the collectives
 };
 
+/// The most bytes of a gradient bucket that is not a single gradient.
+std::int64_t bucket_bytes(const ExchangeOptions& options, const SummingRanks& ranks);
+
 /// Bytes of sums whose type is another one than that of the gradients: on one rank the rounded bucket; over NCCL a
 /// bucket, the other ranks' parts of it, and a part in float32. Ranks of CPUs round what they read in each other's
 /// memory.

@@ -10,7 +10,7 @@ namespace multicard {
 BlockGradients::BlockGradients(std::vector<Leaves> blocks, const ShardRanks& ranks, CommDtype comm_dtype)
     : ranks_(ranks), collectives_(*ranks.group), blocks_(std::move(blocks)) {
   const at::ScalarType type = blocks_.front().members.front().first.scalar_type();
-  comm_dtype_ = type == at::kFloat ? comm_dtype : CommDtype::same;
+  comm_dtype_ = comm_dtype_for(type, comm_dtype);
   std::int64_t most = 0;
   for (const Leaves& block : blocks_)
     most = std::max(most, block.part * collectives_.size());

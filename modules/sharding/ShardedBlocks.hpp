@@ -78,6 +78,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   void finish_gradients() override { gradients_->finish(); }
   void values_changed() override;
   std::int64_t value_bytes() const override { return bytes(); }
+  std::int64_t whole_bytes() const override { return sizes_.whole_bytes; }
   std::int64_t gradient_bytes() const override { return gradients_ ? gradients_->bytes() : 0; }
 
   /// Bytes that this rank holds of weights: its parts and the buffers.

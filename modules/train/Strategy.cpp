@@ -118,7 +118,6 @@ std::int64_t Strategy::optimizer_bytes() const {
 }
 
 NamedTensors Strategy::compression_state() const {
-  if (whole_.size() != groups_.names().size()) return {};  // RunOptions refuses compression then
   const std::vector<std::string> names = groups_.names();
   NamedTensors state;
   for (const CompressionState& kept : reducer_.compression_state()) {

@@ -1,7 +1,6 @@
 #include "tasks/setup/ShardGroups.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -91,8 +90,8 @@ ReceivedByRank ShardGroups::received() const {
 
 std::map<std::string, CommunicationTotals> ShardGroups::totals() const {
   std::map<std::string, CommunicationTotals> totals = all_.totals();
-  for (const auto& more : {std::cref(group_), std::cref(copies_)})
-    if (more.get()) add(totals, more.get()->totals());
+  for (TensorCollectives* more : {group_.get(), copies_.get()})
+    if (more != nullptr) add(totals, more->totals());
   return totals;
 }
 

@@ -7,9 +7,9 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "five_blocks.hpp"
 #include "sharding/ShardedNetwork.hpp"
 #include "support/test_world.hpp"
-#include "unit/nn/language_models.hpp"
 
 namespace multicard {
 namespace {
@@ -36,16 +36,13 @@ const Case kCases[] = {
     {"FakeInt4", at::kFloat, at::kFloat, Checkpointing::off, true},
 };
 
-/// Five blocks.
 NetworkPlan plan_of(const Case& test) {
-  NetworkPlan plan{small_config(), test.weights};
-  plan.config.num_layers = 5;
+  WeightFormat format;
   if (test.is_fake_int4) {
-    plan.format.kind = WeightFormat::Kind::fake_int4;
-    plan.format.group_size = 8;
+    format.kind = WeightFormat::Kind::fake_int4;
+    format.group_size = 8;
   }
-  plan.random_seed = 5;
-  return plan;
+  return test::plan_of_five_blocks(test.weights, format);
 }
 
 std::unique_ptr<Llama> prepared(std::unique_ptr<Llama> network, const Case& test) {
@@ -55,10 +52,7 @@ std::unique_ptr<Llama> prepared(std::unique_ptr<Llama> network, const Case& test
 }
 
 std::unique_ptr<Llama> whole_network(const Case& test) {
-  const NetworkPlan plan = plan_of(test);
-  auto network = std::make_unique<Llama>(plan.config, plan.dtype, at::kCPU, plan.format);
-  network->initialise(*plan.random_seed);
-  return prepared(std::move(network), test);
+  return prepared(test::whole_network(plan_of(test)), test);
 }
 
 /// A network of which this rank holds parts.

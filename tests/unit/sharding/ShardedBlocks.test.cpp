@@ -7,9 +7,9 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "five_blocks.hpp"
 #include "sharding/ShardedNetwork.hpp"
 #include "support/test_world.hpp"
-#include "unit/nn/language_models.hpp"
 
 namespace multicard {
 namespace {
@@ -38,13 +38,10 @@ const Case kCases[] = {
     {"UpperBlocksCheckpointed", at::kFloat, at::kFloat, true, Checkpointing::per_layer, {"layers.4.mlp.down_proj"}},
 };
 
-/// Five blocks.
 NetworkPlan plan_of(const Case& test) {
-  NetworkPlan plan{small_config(), test.weights};
-  plan.config.num_layers = 5;
-  if (test.is_nf4) plan.format.kind = WeightFormat::Kind::nf4;
-  plan.random_seed = 5;
-  return plan;
+  WeightFormat format;
+  if (test.is_nf4) format.kind = WeightFormat::Kind::nf4;
+  return test::plan_of_five_blocks(test.weights, format);
 }
 
 /// Adapters that are not zero, and dropout.
@@ -58,10 +55,7 @@ std::unique_ptr<Llama> adapted(std::unique_ptr<Llama> network, const Case& test)
 }
 
 std::unique_ptr<Llama> whole_network(const Case& test) {
-  const NetworkPlan plan = plan_of(test);
-  auto network = std::make_unique<Llama>(plan.config, plan.dtype, at::kCPU, plan.format);
-  network->initialise(*plan.random_seed);
-  return adapted(std::move(network), test);
+  return adapted(test::whole_network(plan_of(test)), test);
 }
 
 std::unique_ptr<Llama> sharded_network(const Case& test, TensorCollectives& collectives) {
