@@ -18,7 +18,7 @@
 #include "run/TraceFile.hpp"
 #include "share/ShareRecord.hpp"
 #include "state/CheckpointStore.hpp"
-#include "train/CheckpointWriter.hpp"
+#include "train/CheckpointRecords.hpp"
 #include "watch/Prometheus.hpp"
 #include "watch/WatchStatus.hpp"
 

@@ -54,7 +54,7 @@ ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std:
       if (!cut.values.defined()) shared_.whole[number] = flat_memory(parameter);
       const ElementRange kept = cut.kept_of(member);
       if (kept.count == 0) continue;
-      own_.push_back({number, kept.first, kept.count});
+      own_.push_back({number, kept.first, kept.count, cut.is_first_copy});
       values_.push_back(cut.values.defined() ? cut.piece_of(member, cut.values)
                                              : shared_.whole[number].narrow(0, kept.first, kept.count));
       gradients_.push_back(cut.piece_of(member, cut.gradients));

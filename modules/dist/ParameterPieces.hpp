@@ -16,6 +16,7 @@ namespace multicard {
 struct ParameterPiece {
   std::size_t parameter = 0;  ///< place in the list of parameters
   std::int64_t first = 0, count = 0;
+  bool is_first_copy = true;  ///< of those that other ranks have too
 };
 
 /// The pieces of parameters that are in a rank's parts of rows: of each parameter at most one a rank.

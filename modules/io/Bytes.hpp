@@ -14,6 +14,9 @@ namespace multicard {
 /// Writes a file that appears when it is whole (see PendingFile); missing folders are created.
 void write_file(const std::string& path, std::string_view bytes);
 
+/// \param number of the system's error \throws DataError "PATH cannot be written (WHY)"
+[[noreturn]] void refuse_writing(const std::string& path, int number);
+
 /// What becomes of a file that is there already when it is opened for writing.
 enum class Opening { replace, append };
 
@@ -31,7 +34,6 @@ class OutputFile {
   void close();
 
  private:
-  [[noreturn]] void fail(int number) const;
   std::string path_;
   int descriptor_ = -1;
 };

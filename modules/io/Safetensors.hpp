@@ -71,13 +71,36 @@ struct TensorHeader {
 /// Texts that stand in a file's header; other programs pass over those they do not know.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// A file written tensor by tensor, so that only one of them has to be in memory. It appears when it is whole. Equal
-/// tensors give equal bytes, whatever their order: they stand by falling element size, then by name.
+/// Where everything stands in a file that is to be written. Equal tensors give equal files, whatever their order: they
+/// stand by falling element size, then by name.
+class SafetensorsLayout {
+ public:
+  /// \param path for messages \throws DataError for an unknown dtype, an impossible shape or a name used twice.
+  SafetensorsLayout(const std::string& path, std::vector<TensorHeader> tensors,
+                    const SafetensorsMetadata& metadata = {{"format", "pt"}});
+
+  /// In file order.
+  const std::vector<TensorHeader>& tensors() const { return tensors_; }
+  /// The bytes before those of the first tensor.
+  const std::string& header() const { return header_; }
+  /// The place in the file of a tensor's first byte. \throws std::out_of_range where there is none of this name
+  std::uint64_t begin_of(const std::string& name) const { return begins_.at(name); }
+  /// Bytes of the file.
+  std::uint64_t num_bytes() const { return num_bytes_; }
+
+ private:
+  std::vector<TensorHeader> tensors_;
+  std::string header_;
+  std::map<std::string, std::uint64_t> begins_;
+  std::uint64_t num_bytes_ = 0;
+};
+
+/// A file written tensor by tensor, so that only one of them has to be in memory. It appears when it is whole.
 class SafetensorsWriter {
  public:
-  /// \throws DataError for an unknown dtype, an impossible shape or a name used twice.
+  /// \throws DataError as SafetensorsLayout
   SafetensorsWriter(const std::string& path, std::vector<TensorHeader> tensors,
-                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+                    const SafetensorsMetadata& metadata = {{"format", "pt"}});
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
@@ -94,7 +117,7 @@ class SafetensorsWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Writes a file that appears when it is whole, with the order of SafetensorsWriter. A shape that does not fit its
+/// Writes a file that appears when it is whole, with the order of SafetensorsLayout. A shape that does not fit its
 /// bytes or a name used twice is a DataError.
 void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});

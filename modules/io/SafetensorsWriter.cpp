@@ -39,8 +39,8 @@ void require_writable(const std::string& path, const std::vector<TensorHeader>& 
   }
 }
 
-/// The header of a file with these tensors, padded so that the data start at a multiple of 8.
-std::string make_header(const std::vector<TensorHeader>& tensors, const std::map<std::string, std::string>& metadata) {
+/// The JSON of a file with these tensors, padded so that the data start at a multiple of 8.
+std::string make_json(const std::vector<TensorHeader>& tensors, const SafetensorsMetadata& metadata) {
   // Ordered as the data are; a reader may then fetch tensors in the order of the header without seeking back.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
@@ -57,12 +57,28 @@ std::string make_header(const std::vector<TensorHeader>& tensors, const std::map
 
 }  // namespace
 
+SafetensorsLayout::SafetensorsLayout(const std::string& path, std::vector<TensorHeader> tensors,
+                                     const SafetensorsMetadata& metadata)
+    : tensors_(std::move(tensors)) {
+  require_writable(path, tensors_);
+  std::sort(tensors_.begin(), tensors_.end(), stands_before);
+  const std::string json = make_json(tensors_, metadata);
+  const std::uint64_t json_bytes = json.size();
+  header_.assign(reinterpret_cast<const char*>(&json_bytes), kPrefixBytes);
+  header_ += json;
+  num_bytes_ = header_.size();
+  for (const TensorHeader& tensor : tensors_) {
+    begins_[tensor.name] = num_bytes_;
+    num_bytes_ += tensor.num_bytes();
+  }
+}
+
 struct SafetensorsWriter::Impl {
-  Impl(const std::string& path_given, std::vector<TensorHeader> sorted)
-      : path(path_given), tensors(std::move(sorted)), pending(path), file(pending.path()) {}
+  Impl(const std::string& path_given, SafetensorsLayout announced)
+      : path(path_given), layout(std::move(announced)), pending(path), file(pending.path()) {}
 
   std::string path;
-  std::vector<TensorHeader> tensors;
+  SafetensorsLayout layout;
   std::size_t num_written = 0;
   // In this order: the file is closed before an unfinished one is removed.
   PendingFile pending;
@@ -70,40 +86,35 @@ struct SafetensorsWriter::Impl {
 };
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<TensorHeader> tensors,
-                                     const std::map<std::string, std::string>& metadata) {
-  require_writable(path, tensors);
-  std::sort(tensors.begin(), tensors.end(), stands_before);
-  const std::string header = make_header(tensors, metadata);
-  const std::uint64_t header_bytes = header.size();
-  impl_ = std::make_unique<Impl>(path, std::move(tensors));
-  impl_->file.write(std::as_bytes(std::span(&header_bytes, 1)));
-  impl_->file.write(header);
+                                     const SafetensorsMetadata& metadata)
+    : impl_(std::make_unique<Impl>(path, SafetensorsLayout(path, std::move(tensors), metadata))) {
+  impl_->file.write(impl_->layout.header());
 }
 
 SafetensorsWriter::~SafetensorsWriter() = default;
 
 const std::vector<TensorHeader>& SafetensorsWriter::tensors() const {
-  return impl_->tensors;
+  return impl_->layout.tensors();
 }
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) {
-  if (impl_->num_written == impl_->tensors.size())
+  if (impl_->num_written == tensors().size())
     throw DataError(fmt::format("{}: more tensors are written than were announced", impl_->path));
-  const TensorHeader& tensor = impl_->tensors[impl_->num_written];
+  const TensorHeader& tensor = tensors()[impl_->num_written];
   if (bytes.size() != tensor.num_bytes()) refuse(impl_->path, tensor.name, "its bytes do not fit its shape and dtype");
   impl_->file.write(bytes);
   ++impl_->num_written;
 }
 
 void SafetensorsWriter::commit() {
-  if (impl_->num_written != impl_->tensors.size())
-    refuse(impl_->path, impl_->tensors[impl_->num_written].name, "its bytes are missing");
+  if (impl_->num_written != tensors().size())
+    refuse(impl_->path, tensors()[impl_->num_written].name, "its bytes are missing");
   impl_->file.close();
   impl_->pending.commit();
 }
 
 void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
-                       const std::map<std::string, std::string>& metadata) {
+                       const SafetensorsMetadata& metadata) {
   std::vector<TensorHeader> tensors;
   std::map<std::string, std::span<const std::byte>> bytes;
   for (const SafetensorsEntry& entry : entries) {

@@ -7,17 +7,6 @@
 
 namespace multicard {
 
-namespace {
-
-std::string hexadecimal(const std::string& bytes) {
-  std::string text;
-  for (const char byte : bytes)
-    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
-}  // namespace
-
 struct Sha256::Context {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> handle{EVP_MD_CTX_new(), EVP_MD_CTX_free};
 };
@@ -50,17 +39,24 @@ std::string Sha256::bytes() {
   return digest;
 }
 
+std::string Sha256::hexadecimal() {
+  std::string text;
+  for (const char byte : bytes())
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
 std::string sha256(std::string_view bytes) {
   Sha256 digest;
   digest.add(bytes);
-  return hexadecimal(digest.bytes());
+  return digest.hexadecimal();
 }
 
 std::string sha256_of_file(const std::string& path) {
   RegularFile file(path);
   Sha256 digest;
   digest.add(file);
-  return hexadecimal(digest.bytes());
+  return digest.hexadecimal();
 }
 
 }  // namespace multicard

@@ -26,6 +26,8 @@ class Sha256 {
   void add(RegularFile& file, std::uint64_t most = ~std::uint64_t{0});
   /// The digest of what was added; nothing can be added afterwards.
   std::string bytes();
+  /// The same as 64 hexadecimal digits.
+  std::string hexadecimal();
 
  private:
   struct Context;

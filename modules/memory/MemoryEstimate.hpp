@@ -20,7 +20,7 @@ struct MemoryEstimate {
   std::int64_t frozen = 0;                                    ///< weights that are not trained
   std::int64_t batches = 0;                                   ///< inputs on the compute device
   std::int64_t other = 0;          ///< buffers of the model and what libraries keep on the device
-  std::int64_t copies = 0;         ///< of a checkpoint being written, in host memory of rank 0
+  std::int64_t copies = 0;         ///< of a checkpoint being written, in host memory
   std::int64_t gaps = 0;           ///< kept free for those between a GPU's blocks
   std::int64_t logits = 0;         ///< of the loss, when the most is held
   std::int64_t workspace = 0;      ///< what backward has made, when the most is held; or the update, if that is more
@@ -29,6 +29,7 @@ struct MemoryEstimate {
   std::int64_t compression = 0;    ///< error and factors of compressed gradients
   std::int64_t evaluation = 0;     ///< by how much evaluation of the test set exceeds a step
   std::int64_t answers = 0;        ///< by how much answers of the model exceed both
+  std::int64_t whole_copies = 0;   ///< of `copies`, those that no other rank has: of tensors that are not split
 
   /// What forward, loss and backward, or the update, evaluation or answering hold at most in addition to the rest.
   std::int64_t work() const { return activations + logits + workspace + evaluation + answers; }

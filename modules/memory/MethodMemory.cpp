@@ -202,8 +202,8 @@ void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
     for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
       estimate.*part -= spared_;
   const std::int64_t split_weights = is_full ? whole_blocks_ : 0;
-  // What is split is gathered for a checkpoint before it is copied.
-  if (estimate.copies > 0) estimate.copies += lasting_.optimizer + split_weights;
+  if (estimate.copies > 0)  // each rank copies its pieces
+    estimate.copies -= (lasting_.optimizer + split_weights) / num_ranks_ * (num_ranks_ - 1);
   estimate.optimizer /= num_ranks_;
   // What ranks send each other of weights that are whole: room for one bucket.
   const std::int64_t bucket =

@@ -44,6 +44,21 @@ CompressionOptions compression_options(const RunOptions& options) {
   return {options.parallel.powersgd_rank, options.parallel.powersgd_start_step, options.precision == Precision::fp16};
 }
 
+/// Of what this rank writes of a checkpoint.
+void RankMemory::add_copies(MemoryEstimate& estimate) const {
+  const bool is_root = setup_.communicator.is_root();
+  for (const CheckpointPart& part : setup_.parts()) {
+    // Of what is split the root has pieces, unless it is gathered, into memory of its own.
+    const std::int64_t of_split = part.in_pieces ? 0 : 2;
+    for (const auto& [name, tensor] : part.tensors)
+      if (is_root)
+        estimate.whole_copies += static_cast<std::int64_t>(tensor.nbytes()) * (tensor.is_meta() ? of_split : 1);
+    for (const TensorPiece& piece : part.pieces)
+      estimate.copies += static_cast<std::int64_t>(piece.values.nbytes());
+  }
+  estimate.copies += estimate.whole_copies;
+}
+
 MemoryEstimate RankMemory::lasting() const {
   const std::int64_t num_rows = rows();
   MemoryEstimate estimate;
@@ -69,10 +84,7 @@ MemoryEstimate RankMemory::lasting() const {
   const FrozenBytes frozen = setup_.task->measured_model().frozen();
   estimate.frozen = frozen.weights;
   estimate.reference = frozen.reference;
-  if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
-    for (const CheckpointPart& part : setup_.parts())
-      for (const auto& [name, tensor] : part.tensors)  // what is split is gathered into memory of its own first
-        estimate.copies += static_cast<std::int64_t>(tensor.nbytes()) * (tensor.is_meta() ? 2 : 1);
+  if (setup_.options.run.keep_checkpoints > 0) add_copies(estimate);
   // What the device holds beyond the known tensors: batch-norm statistics, tables of angles, handles and workspaces.
   estimate.compression = compression_bytes(setup_.strategy->gradients(), compression_options(setup_.options));
   const std::int64_t known =
@@ -180,13 +192,13 @@ std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, 
 /// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
 /// memory, of which the copies are taken off first.
 /// On a GPU what the allocator has reserved is this rank's already; the driver knows only what is left for all
-/// processes. On CPUs what tensors hold now is added, because the estimate counts them again. The root's copies of a
-/// checkpoint are its alone: they are not divided by the number of ranks.
+/// processes. On CPUs what tensors hold now is added, because the estimate counts them again. The root's copies of
+/// tensors that are not split are its alone: they are not divided by the number of ranks.
 std::int64_t RankMemory::available(const MemoryEstimate& estimate) const {
   const DeviceChoice& device = setup_.device();
   if (device.gpu) return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
-  const std::int64_t free = available_memory_bytes() - estimate.copies;
-  return free / setup_.context.topology().local_size + estimate.copies + host_tensor_memory().allocated;
+  const std::int64_t free = available_memory_bytes() - estimate.whole_copies;
+  return free / setup_.context.topology().local_size + estimate.whole_copies + host_tensor_memory().allocated;
 }
 
 }  // namespace multicard

@@ -69,6 +69,7 @@ class RankMemory {
   std::int64_t available(const MemoryEstimate& estimate) const;
 
  private:
+  void add_copies(MemoryEstimate& estimate) const;
   StageBytes pass_bytes(std::int64_t at_once);
   Backward backward();
   /// \param evaluation bytes of it

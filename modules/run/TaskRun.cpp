@@ -123,7 +123,7 @@ void TaskRun::begin() {
   reporter_.open_feed(recorder_);
   begin_status();
   if (options.run.keep_checkpoints > 0)
-    agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
+    agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out
   recorder_.start_sampling();
   recorder_.start_epoch();
   has_begun_ = true;
@@ -167,7 +167,8 @@ Requests TaskRun::take_requests() {
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
   profile_.move_to(trainer_->num_completed());
-  const Requests mine{stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()};
+  const Requests mine{stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request(),
+                      checkpoints_.is_writing()};
   if (exchange_.step(*trainer_, mine)) reporter_.exchange(exchange_.reasons());
   recorder_.steps().add_step_times(clock_.take_finished());
   note_checkpoints();
@@ -280,7 +281,7 @@ void TaskRun::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
-  setup_.strategy->gather_state();
+  setup_.strategy->prepare_to_write();
   checkpoints_.copy(setup_.parts(), changing_before_update());
   setup_.strategy->release_gathered();
   trainer_->read_all_results();  // a step that was not finite is never saved

@@ -97,7 +97,11 @@ void TaskRun::finish_checkpoints() {
   recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
 }
 
+/// Collective.
 void TaskRun::note_checkpoints() {
+  // A step before the newest checkpoint was begun says nothing of it.
+  if (const auto& last = trainer_->last_result(); last && !last->requests.is_writing && last->step >= last_saved_)
+    checkpoints_.complete();
   checkpoints_.poll();
   for (const WrittenCheckpoint& written : checkpoints_.take_written())
     recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);

@@ -6,10 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
+
 namespace multicard::checkpoint_folder {
 
-/// Of trainer.json. Since 2 COMPLETE holds its SHA-256.
-inline constexpr int kSchemaVersion = 2;
+/// Of trainer.json. Since 2 COMPLETE holds its SHA-256; 3 only where ranks wrote ranges of a file, which have one each.
+inline constexpr int kSchemaVersion = 3;
+/// Of a trainer.json without such files, which older programs read.
+inline constexpr int kSchemaOfWholeFiles = 2;
 inline constexpr const char* kFormat = "multicard-checkpoint";
 inline constexpr const char* kMarker = "COMPLETE";
 inline constexpr const char* kBestFile = "BEST";
@@ -45,5 +49,15 @@ void keep_foreign(const std::filesystem::path& before, const std::filesystem::pa
 bool is_leftover(const std::filesystem::path& path);
 /// Removes what a process that was killed has left in the folder of the checkpoints.
 void remove_leftovers(const std::filesystem::path& folder);
+
+/// Errors of the file system as the user should see them.
+template <class Body>
+void with_file_errors(const std::string& what, Body&& body) {
+  try {
+    body();
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw DataError(what, error.code().message());
+  }
+}
 
 }  // namespace multicard::checkpoint_folder

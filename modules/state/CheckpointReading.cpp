@@ -99,6 +99,22 @@ auto with_state(const std::string& checkpoint, Body&& body) {
   }
 }
 
+/// Of a file that ranks have written ranges of.
+std::optional<std::string> difference_in_ranges(const std::string& path, const JsonReader& expected,
+                                                std::uint64_t bytes) {
+  ByteRanges all;
+  for (const auto& [text, digest] : expected.texts("ranges")) {
+    const std::optional<ByteRanges> ranges = ranges_in(text);
+    if (!ranges) expected.refuse("ranges", fmt::format("'{}' names no ranges of bytes", text));
+    all.insert(all.end(), ranges->begin(), ranges->end());
+    if (ranges->back().end <= bytes && sha256_of_ranges(path, *ranges) != digest)
+      return fmt::format("the SHA-256 of the {} ranges from byte {} on, which one rank wrote, differs", ranges->size(),
+                         ranges->front().begin);
+  }
+  if (!cover(std::move(all), bytes)) expected.refuse("ranges", "they do not hold each byte of the file once");
+  return std::nullopt;
+}
+
 /// In what a file differs from what trainer.json says of it.
 std::optional<std::string> difference(const std::string& path, const JsonReader& expected) {
   if (auto why = why_unreadable(path)) return why;
@@ -106,6 +122,7 @@ std::optional<std::string> difference(const std::string& path, const JsonReader&
   const std::int64_t written = expected.whole("bytes", 0, INT64_MAX);
   // The length first: it costs nothing, and says of a truncated file what a hash cannot.
   if (bytes != static_cast<std::uint64_t>(written)) return fmt::format("it has {} bytes instead of {}", bytes, written);
+  if (expected.holds("ranges")) return difference_in_ranges(path, expected, bytes);
   if (sha256_of_file(path) != expected.text("sha256")) return "its SHA-256 differs";
   return std::nullopt;
 }

@@ -1,25 +1,18 @@
 #include "state/CheckpointStore.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/Clock.hpp"
 #include "base/JsonText.hpp"
-#include "comm/AbortRemovals.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "io/OwnFiles.hpp"
-#include "io/Sha256.hpp"
 #include "state/CheckpointFolder.hpp"
-#include "state/CheckpointParts.hpp"
-#include "state/TensorFile.hpp"
 
 namespace multicard {
 
@@ -29,101 +22,11 @@ namespace {
 
 using checkpoint_folder::complete_ones;
 using checkpoint_folder::kBestFile;
-using checkpoint_folder::keep_foreign;
 using checkpoint_folder::kMarker;
 using checkpoint_folder::named;
 using checkpoint_folder::names_step;
 using checkpoint_folder::remove_leftovers;
-using checkpoint_folder::require_own_or_free;
-
-/// Errors of the file system as the user should see them.
-template <class Body>
-void with_file_errors(const std::string& what, Body&& body) {
-  try {
-    body();
-  } catch (const fs::filesystem_error& error) {
-    throw DataError(what, error.code().message());
-  }
-}
-
-[[noreturn]] void refuse_values(const std::string& name) {
-  throw NumericalError(fmt::format("{} holds values that are not finite", name), "training has diverged",
-                       "No checkpoint was written. Lower optimizer.learning_rate or set optimizer.clip_norm.");
-}
-
-/// Whether an element has all bits of `exponent` set: infinities and NaN do.
-template <class Bits>
-bool any_has(Bits exponent, const at::Tensor& tensor) {
-  // In integers and without leaving early: a loop that the compiler turns into vector code, at the speed of the memory.
-  const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
-  Bits found = 0;
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    Bits bits;
-    std::memcpy(&bits, bytes + static_cast<std::size_t>(i) * sizeof(Bits), sizeof(Bits));
-    found |= static_cast<Bits>((bits & exponent) == exponent);
-  }
-  return found != 0;
-}
-
-bool is_finite(const at::Tensor& given) {
-  const at::Tensor tensor = given.is_non_overlapping_and_dense() ? given : given.contiguous();
-  switch (tensor.scalar_type()) {
-    case at::kDouble:
-      return !any_has<std::uint64_t>(0x7ff0'0000'0000'0000, tensor);
-    case at::kFloat:
-      return !any_has<std::uint32_t>(0x7f80'0000, tensor);
-    case at::kHalf:
-      return !any_has<std::uint16_t>(0x7c00, tensor);
-    case at::kBFloat16:
-      return !any_has<std::uint16_t>(0x7f80, tensor);
-    default:
-      return true;
-  }
-}
-
-void check_finite(const TrainerState& state, const CheckpointParts& parts) {
-  // Before any file is touched: weights of a diverged training must not take the place of good ones.
-  for (const CheckpointPart& part : parts)
-    for (const NamedTensor& entry : part.tensors)
-      if (!is_finite(entry.tensor)) refuse_values(entry.name);
-  for (const auto& [name, value] : state.extra)
-    if (!std::isfinite(value)) refuse_values(name);
-}
-
-nlohmann::ordered_json fingerprint(const std::string& path) {
-  return {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
-}
-
-/// trainer.json has the checksums of the other files, and COMPLETE, which is written last, that of trainer.json.
-void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts,
-                   std::optional<double> best, const std::string& records) {
-  nlohmann::ordered_json files = nlohmann::ordered_json::object();
-  const auto note = [&](const std::string& name) { files[name] = fingerprint((folder / name).string()); };
-  for (const CheckpointPart& part : parts) {
-    save_tensors((folder / part.file).string(), part.tensors);
-    note(part.file);
-  }
-  for (const auto& [name, content] : state.files) {
-    write_file((folder / name).string(), content);
-    note(name);
-  }
-  nlohmann::ordered_json json = {{"format", checkpoint_folder::kFormat},
-                                 {"schema_version", checkpoint_folder::kSchemaVersion},
-                                 {"created_utc", utc_now()},
-                                 {"step", state.step},
-                                 {"samples_seen", state.samples_seen},
-                                 {"global_batch", state.global_batch},
-                                 {"extra", state.extra},
-                                 {"text", state.text},
-                                 {"files", files},
-                                 {"deck", state.deck}};
-  if (best) json["best_score"] = *best;
-  if (!records.empty()) json["records"] = fingerprint(records);
-  if (state.origin) json["origin"] = {{"path", state.origin->path}, {"sha256", state.origin->sha256}};
-  const std::string text = json_text(json, 2) + "\n";
-  write_file((folder / kStateFile).string(), text);
-  write_file((folder / kMarker).string(), sha256(text) + "\n");
-}
+using checkpoint_folder::with_file_errors;
 
 /// What its trainer.json says; nothing where that is damaged, which those tell who read the checkpoint.
 std::optional<BestCheckpoint> best_when_written(const fs::path& checkpoint) {
@@ -140,45 +43,6 @@ std::optional<BestCheckpoint> best_when_written(const fs::path& checkpoint) {
 
 CheckpointStore::CheckpointStore(const std::string& output, int keep)
     : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
-
-// How files make a checkpoint atomic. All of it is written into a folder `.step_N.HOST-PID-K.part`, which no reader
-// looks at: tensor files, then trainer.json with their SHA-256, then COMPLETE with that of trainer.json, so that
-// COMPLETE covers everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of
-// that step stands. A process killed before the rename leaves a dot folder, which the next write removes; one killed
-// after it leaves a whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted.
-// Hence a reader that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the
-// output folder), so the files need no other lock. BEST is written after the checkpoint that it names; its trainer.json
-// says too that it is the best, for a process that is killed in between.
-void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
-                            const std::function<std::string()>& write_records) const {
-  check_finite(state, parts);
-  const fs::path final_name = folder_ / named(state.step), pending = temporary_path(final_name.string());
-  with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
-    require_own_or_free(final_name);
-    mark_folder(folder_.string());
-    // Before anything is written: what a killed process has left may be what fills the disk.
-    remove_leftovers(folder_);
-    const int ticket = on_abort_remove(pending.string());
-    try {
-      mark_folder(pending.string());
-      write_content(pending, state, parts, best, write_records());
-      remove_own_file((pending / kFolderMark).string());
-      put_in_place(pending.string(), final_name.string());
-    } catch (...) {
-      remove_own_folder(pending.string());
-      cancel_on_abort(ticket);
-      throw;
-    }
-    cancel_on_abort(ticket);
-    keep_foreign(pending, final_name);  // of what stood there before
-    checkpoint_folder::remove_checkpoint(pending);
-    if (best) record_best({state.step, *best});
-    remove_others(final_name);
-    // A process that was killed after the rename, or a best one removed as newer, leaves BEST wrong.
-    const std::optional<BestCheckpoint> found = this->best(), recorded = recorded_best();
-    if (found && (!recorded || recorded->step != found->step)) record_best(*found);
-  });
-}
 
 void CheckpointStore::record_best(const BestCheckpoint& best) const {
   const nlohmann::ordered_json json = {{"step", best.step}, {"score", best.score}};

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Error.hpp"
+#include "io/FileRanges.hpp"
 
 namespace multicard {
 
@@ -33,6 +35,30 @@ struct TrainerState {
 
 struct CheckpointPart;  // state/CheckpointParts.hpp, which needs LibTorch
 using CheckpointParts = std::vector<CheckpointPart>;
+
+/// What ranks have written of the files that they write together, by file.
+using WrittenFiles = std::map<std::string, std::vector<WrittenRanges>>;
+
+/// The folder of a checkpoint that is being written. It has a temporary name, and is removed with all that is in it
+/// unless CheckpointStore::complete() succeeds, also when the job is aborted.
+class PendingCheckpoint {
+ public:
+  /// \param final_name of the checkpoint
+  explicit PendingCheckpoint(const std::filesystem::path& final_name);
+  ~PendingCheckpoint();
+  PendingCheckpoint(const PendingCheckpoint&) = delete;
+  PendingCheckpoint& operator=(const PendingCheckpoint&) = delete;
+
+  std::string folder() const { return folder_.string(); }
+  const std::filesystem::path& final_name() const { return final_name_; }
+  /// Gives the folder its name. What of the checkpoint that had it before is not the program's stays in it.
+  void commit();
+
+ private:
+  std::filesystem::path final_name_, folder_;
+  int ticket_;
+  bool pending_ = true;
+};
 
 inline constexpr const char* kStateFile = "trainer.json";
 inline constexpr const char* kModelFile = "model.safetensors";
@@ -65,6 +91,18 @@ class CheckpointStore {
   void write(
       const TrainerState& state, const CheckpointParts& parts, std::optional<double> best = std::nullopt,
       const std::function<std::string()>& write_records = [] { return std::string(); }) const;
+
+  /// \name A checkpoint that ranks write together: the root begins it, each rank writes its pieces of the split files
+  /// (state/SplitFile.hpp), then the root, which knows what all have written, completes it. Errors as write().
+  /// @{
+  /// \param parts of the root \return with the split files, which nothing is in
+  std::shared_ptr<PendingCheckpoint> begin(std::int64_t step, const CheckpointParts& parts) const;
+  /// \param parts of this rank, on the CPU
+  static WrittenFiles write_pieces(const std::string& folder, const CheckpointParts& parts, bool is_root);
+  void complete(PendingCheckpoint& pending, const TrainerState& state, const CheckpointParts& parts,
+                const WrittenFiles& written, std::optional<double> best,
+                const std::function<std::string()>& write_records) const;
+  /// @}
 
   /// The newest complete checkpoint.
   std::optional<std::string> newest() const;

@@ -39,12 +39,6 @@ at::ScalarType scalar_type(const SafetensorsEntry& entry, const std::string& pat
   refuse_dtype(path, entry.name, entry.dtype);
 }
 
-std::string dtype_name(const NamedTensor& entry, const std::string& path) {
-  if (const auto name = safetensors_dtype(entry.tensor.scalar_type())) return *name;
-  throw DataError("cannot write tensor " + entry.name + " to " + path,
-                  std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
-}
-
 constexpr ForeignKey kExtraTensors[] = {
     {"n_averaged", KeyUse::harmless, "how many models torch.optim.swa_utils.AveragedModel has averaged"},
 };
@@ -123,6 +117,11 @@ std::optional<std::string> safetensors_dtype(at::ScalarType type) {
   return std::nullopt;
 }
 
+std::string dtype_in_files(at::ScalarType type, const std::string& name, const std::string& path) {
+  if (const auto known = safetensors_dtype(type)) return *known;
+  throw DataError("cannot write tensor " + name + " to " + path, std::string("its dtype is ") + c10::toString(type));
+}
+
 at::Tensor TensorFile::view(const std::string& name) const {
   const SafetensorsEntry& entry = file_.at(name);
   const auto options = at::TensorOptions().dtype(scalar_type(entry, path()));
@@ -152,7 +151,10 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
   for (const NamedTensor& entry : tensors) {
     const at::Tensor& tensor = kept.emplace_back(entry.tensor.detach().to(at::kCPU).contiguous());
     const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
-    entries.push_back({entry.name, dtype_name(entry, path), tensor.sizes().vec(), {bytes, tensor.nbytes()}});
+    entries.push_back({entry.name,
+                       dtype_in_files(tensor.scalar_type(), entry.name, path),
+                       tensor.sizes().vec(),
+                       {bytes, tensor.nbytes()}});
   }
   write_safetensors(path, entries, metadata);
 }

@@ -38,6 +38,9 @@ class TensorFile {
   SafetensorsFile file_;
 };
 
+/// The safetensors dtype of the tensor `name`, which is to be written to `path`. \throws DataError where it has none
+std::string dtype_in_files(at::ScalarType type, const std::string& name, const std::string& path);
+
 /// Writes `tensors` (any device, any strides) into a file that appears when it is whole. DataError for a dtype without
 /// counterpart and for problems with the file.
 void save_tensors(const std::string& path, const NamedTensors& tensors,

@@ -1,24 +1,20 @@
 #include "train/CheckpointWriter.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Clock.hpp"
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
-#include "io/AtomicFile.hpp"
-#include "io/OwnFiles.hpp"
-#include "results/ResultsReader.hpp"
-#include "results/ResultsWriter.hpp"
+#include "state/SplitFile.hpp"
 
 namespace multicard {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -28,104 +24,27 @@ bool is_passing(const Error& error) {
   return error.code() == ExitCode::data || error.code() == ExitCode::environment;
 }
 
-}  // namespace
-
-std::string records_folder(const std::string& output) {
-  return output + "/records";
+/// @{ What a rank has written, on its way to rank 0.
+std::string to_text(const WrittenFiles& written) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const auto& [file, parts] : written)
+    for (const auto& [ranges, sha256] : parts)
+      if (!ranges.empty()) json.push_back({file, ranges_text(ranges), sha256});
+  return json_text(json);
 }
 
-std::string records_file(const std::string& output, std::int64_t step) {
-  return fmt::format("{}/step_{:08}.h5", records_folder(output), step);
+void add_text(WrittenFiles& written, const std::string& text) {
+  for (const auto& entry : nlohmann::json::parse(text))
+    written[entry.at(0)].push_back({ranges_in(entry.at(1).get<std::string>()).value(), entry.at(2)});
 }
-
-namespace {
-
-bool names_records(const std::string& path) {
-  const fs::path file(path);
-  const std::string stem = file.stem().string();
-  return file.extension() == ".h5" && stem.starts_with("step_") && stem.size() > 5 &&
-         stem.find_first_not_of("0123456789", 5) == std::string::npos;
-}
-
-bool is_records_file(const std::string& path) {
-  return names_records(path) && is_results_file(path);
-}
-
-void remove_abandoned_records(const std::string& output) {
-  for (const std::string& name : names_in(records_folder(output)))
-    if (const auto temporary = parse_temporary(name); temporary && names_records(temporary->final_name))
-      remove_abandoned(records_folder(output) + "/" + temporary->final_name);
-}
+/// @}
 
 }  // namespace
-
-void remove_records(const std::string& output) {
-  remove_abandoned_records(output);
-  remove_own_files(records_folder(output), is_records_file);
-}
-
-void require_own_records(const std::string& output) {
-  require_own_folder(records_folder(output), "records of checkpoints", is_records_file);
-  if (is_marked(records_folder(output))) return;  // damaged ones are no reason to refuse: they are left alone
-  for (const std::string& name : names_in(records_folder(output)))
-    if (const std::string path = records_folder(output) + "/" + name; names_records(path) && !is_records_file(path))
-      refuse_foreign(path, "records of a checkpoint");
-}
-
-void CheckpointWriter::Job::add_new_records() {
-  // On the thread: records of long runs are megabytes, whose copying would stop training.
-  for (std::size_t rank = 0; rank < new_records.size(); ++rank)
-    append(records[rank], std::move(new_records[rank]));
-  new_records.clear();
-  for (auto& [name, series] : new_metrics) {
-    MetricSeries& whole = metrics[name];
-    whole.values.insert(whole.values.end(), series.values.begin(), series.values.end());
-    whole.steps.insert(whole.steps.end(), series.steps.begin(), series.steps.end());
-  }
-  new_metrics.clear();
-}
-
-std::string CheckpointWriter::Job::write_records() const {
-  RankRows rows;
-  for (std::size_t rank = 0; rank < records.size(); ++rank)
-    rows.merge(continue_rows(before[rank], records[rank], static_cast<int>(rank)));
-  RunSummary summary = content.summary;
-  summary.metrics = metrics;
-  std::string path = records_file(output, content.state.step);
-  mark_folder(records_folder(output));
-  // By this process alone: the thread must not call MPI for all ranks while training does.
-  write_results(path, Communicator::null(), Provenance{}, summary, rows);
-  return path;
-}
-
-/// Records whose checkpoint is gone, and files that a killed run has left. What the program did not write stays, and
-/// so do records whose checkpoint a failing disk does not show.
-void CheckpointWriter::Job::remove_stale_records() const {
-  const fs::path folder(output);
-  remove_abandoned_records(output);
-  for (const std::string& name : names_in(records_folder(output))) {
-    const fs::path path = fs::path(records_folder(output)) / name;
-    std::error_code ignored;
-    const fs::file_status checkpoint = fs::status(folder / "checkpoints" / path.stem() / "COMPLETE", ignored);
-    if (is_records_file(path.string()) && checkpoint.type() == fs::file_type::not_found) remove_own_file(path.string());
-  }
-}
-
-void CheckpointWriter::Job::run() {
-  const TimePoint start = SteadyClock::now();
-  add_new_records();
-  try {
-    store.write(content.state, copies.wait(), content.best, [&] { return write_records(); });
-  } catch (...) {
-    remove_stale_records();  // they would fill a full disk further
-    throw;
-  }
-  remove_stale_records();
-  seconds = seconds_since(start);
-}
 
 CheckpointWriter::CheckpointWriter(const std::string& output, int keep, Communicator communicator)
-    : communicator_(communicator), content_(std::make_shared<Job>(output, keep)), gather_(std::move(communicator)) {
+    : communicator_(communicator),
+      content_(std::make_shared<CheckpointJob>(output, keep)),
+      gather_(std::move(communicator)) {
   if (!communicator_.is_root()) return;
   content_->before.resize(static_cast<std::size_t>(communicator_.size()));
   content_->records.resize(static_cast<std::size_t>(communicator_.size()));
@@ -140,31 +59,47 @@ void CheckpointWriter::resume(const std::optional<CheckpointOrigin>& origin, con
     content_->before[static_cast<std::size_t>(rank)] = part_of(*before, rank, communicator_.size());
 }
 
+CheckpointParts CheckpointWriter::written_here(const CheckpointParts& parts) const {
+  return communicator_.is_root() ? parts : pieces_alone(parts);
+}
+
 void CheckpointWriter::prepare(const CheckpointParts& parts) {
-  if (communicator_.is_root()) with_known_errors([&] { content_->copies.prepare(parts); });
+  const CheckpointParts own = written_here(parts);
+  if (!own.empty()) with_known_errors([&] { content_->copies.prepare(own); });
 }
 
 bool CheckpointWriter::would_be_best(double score) {
   poll();
   double best = best_ ? best_->score : -std::numeric_limits<double>::infinity();
   // The one under way counts, though it may fail yet: two checkpoints in a row must not both be the best.
-  if (under_way_) best = std::max(best, content_->content.best.value_or(best));
+  if (phase_ != Phase::none) best = std::max(best, content_->content.best.value_or(best));
   return score > communicator_.broadcast_value(best);
 }
 
-// How ranks and threads cooperate. Tensors are equal on all ranks, so rank 0 writes them alone; only the records are
-// gathered (write(), collective). On rank 0 the training thread changes the Job only while none is under way: copy()
-// waits for the last one, then fills its host buffers; write() adds the new records and starts the thread, which alone
-// changes the Job until it ends. Nothing is locked: starting and joining the thread are the only hand-overs, and poll()
-// asks BackgroundJob whether the thread has ended before it joins. Copies from a GPU may still be running when the
-// thread starts; it waits for them (HostSnapshot::wait), and let_change() makes the next update wait. An error is kept
-// in error_ and reported at the next checkpoint or at the end, on all ranks when it cannot pass by itself. The Job is
-// shared with the thread, because one that outlives its time-out at the end is detached. A slow disk is no fault: where
-// rank 0 may have waited for the thread, the others wait for rank 0 without a time-out (idle_barrier) before they meet.
+// How ranks and threads cooperate. Tensors that are equal on all ranks rank 0 writes alone; records are gathered
+// (write(), collective). The training thread changes the Job only while no thread is under way: copy() waits for the
+// last one, then fills the host buffers; write() adds the new records and starts the thread, which alone changes the
+// Job until it ends. Nothing is locked: starting and joining the thread are the only hand-overs, and poll() asks
+// BackgroundJob whether the thread has ended before it joins. Copies from a GPU may still be running when the thread
+// starts; it waits for them (HostSnapshot::wait), and let_change() makes the next update wait.
+//
+// Where tensors are split, a checkpoint has two phases. In `pieces` rank 0 has made the files, and a thread on each
+// rank writes what the rank holds of them. Threads do not talk to each other: the training threads learn from the
+// status of a step that none is writing any more, and meet in complete(), in which rank 0 receives the digests. In
+// `whole` a thread of rank 0 does the rest, as it does all where nothing is split. The phase `pieces` begins and ends
+// on all ranks at once. An error of one rank's thread is one of all: rank 0 then removes the files.
+//
+// An error is kept in error_ and reported at the next checkpoint or at the end, on all ranks when it cannot pass by
+// itself. The Job is shared with the thread, because one that outlives its time-out at the end is detached. A slow disk
+// is no fault: where a rank may have waited for its thread, the others wait for it without a time-out (idle_barrier)
+// before they meet.
 void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
-  if (!communicator_.is_root()) return;
+  complete();
   collect_and_warn();
-  copy_error_ = error_of([&] { with_known_errors([&] { content_->copies.take(parts, at_once); }); });
+  content_->is_split = std::any_of(parts.begin(), parts.end(), is_split);
+  const CheckpointParts own = written_here(parts);
+  copy_error_.reset();
+  if (!own.empty()) copy_error_ = error_of([&] { with_known_errors([&] { content_->copies.take(own, at_once); }); });
 }
 
 void CheckpointWriter::let_change() {
@@ -175,9 +110,20 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
                              const std::map<std::string, MetricSeries>& metrics) {
   communicator_.idle_barrier();
   agree_on(communicator_, copy_error_ ? copy_error_ : lasting_error());
-  std::vector<RankRecord> pieces = gather_.gather(record);
+  take(gather_.gather(record), metrics);
+  content_->start = SteadyClock::now();
+  content_->content = std::move(content);
+  content_->content.state.origin = origin_;
+  error_.reset();
+  if (content_->is_split)
+    start_pieces();
+  else
+    start_whole();
+}
+
+void CheckpointWriter::take(std::vector<RankRecord> pieces, const std::map<std::string, MetricSeries>& metrics) {
   if (!communicator_.is_root()) return;
-  content_->add_new_records();  // those of a checkpoint whose thread could not be started
+  content_->add_new_records();  // those of a checkpoint that could not be begun
   for (const auto& [name, series] : metrics) {
     std::size_t& sent = num_metrics_sent_[name];
     const auto first = static_cast<std::ptrdiff_t>(sent);
@@ -187,31 +133,72 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
     sent = series.values.size();
   }
   content_->new_records = std::move(pieces);
-  content_->content = std::move(content);
-  content_->content.state.origin = origin_;
-  error_.reset();
-  error_ = error_of([&] { job_.start([content = content_] { content->run(); }); });
-  under_way_ = !error_;
+}
+
+void CheckpointWriter::start_pieces() {
+  error_ = error_of([&] {
+    agreed(communicator_, [&] {
+      if (communicator_.is_root())
+        content_->pending = content_->store.begin(content_->content.state.step, content_->copies.copies());
+    });
+  });
+  if (error_) {
+    warn();
+    return;
+  }
+  content_->folder = communicator_.broadcast(content_->pending ? content_->pending->folder() : std::string());
+  phase_ = Phase::pieces;
+  start_error_ = error_of([&] { job_.start([content = content_] { content->write_pieces(); }); });
+}
+
+void CheckpointWriter::start_whole() {
+  if (!communicator_.is_root()) return;
+  error_ = error_of([&] { job_.start([content = content_] { content->complete(); }); });
+  phase_ = error_ ? Phase::none : Phase::whole;
   if (error_) warn();
 }
 
+void CheckpointWriter::complete() {
+  if (phase_ != Phase::pieces) return;
+  collect_pieces();
+  warn();
+}
+
+void CheckpointWriter::collect_pieces() {
+  if (phase_ != Phase::pieces) return;
+  phase_ = Phase::none;
+  const std::optional<Error> own = start_error_ ? start_error_ : job_.wait();
+  communicator_.idle_barrier();
+  error_ = error_of([&] { agree_on(communicator_, own); });
+  if (error_) {
+    content_->pending.reset();
+    return;
+  }
+  const std::vector<std::string> texts = communicator_.gather(to_text(content_->written));
+  content_->written.clear();
+  for (const std::string& text : texts)
+    add_text(content_->written, text);
+  start_whole();
+}
+
 void CheckpointWriter::collect() {
-  if (!under_way_) return;
+  if (phase_ != Phase::whole) return;
   error_ = job_.wait();
-  under_way_ = false;
+  phase_ = Phase::none;
   if (error_) return;
   written_.push_back({content_->content.state.step, content_->seconds});
   if (const auto score = content_->content.best) best_ = {content_->content.state.step, *score};
 }
 
 void CheckpointWriter::collect_and_warn() {
-  if (!under_way_) return;
+  if (phase_ != Phase::whole) return;
   collect();
   warn();
 }
 
 void CheckpointWriter::warn() const {
-  if (error_ && is_passing(*error_)) log_warning(fmt::format("{} Earlier checkpoints are intact.", error_->what()));
+  if (communicator_.is_root() && error_ && is_passing(*error_))
+    log_warning(fmt::format("{} Earlier checkpoints are intact.", error_->what()));
 }
 
 std::optional<Error> CheckpointWriter::lasting_error() const {
@@ -219,7 +206,7 @@ std::optional<Error> CheckpointWriter::lasting_error() const {
 }
 
 void CheckpointWriter::poll() {
-  if (under_way_ && !job_.running()) collect_and_warn();
+  if (phase_ == Phase::whole && !job_.running()) collect_and_warn();
 }
 
 std::vector<WrittenCheckpoint> CheckpointWriter::take_written() {
@@ -227,18 +214,21 @@ std::vector<WrittenCheckpoint> CheckpointWriter::take_written() {
 }
 
 void CheckpointWriter::finish() {
+  collect_pieces();
   collect();
   communicator_.idle_barrier();
   agree_on(communicator_, error_);
 }
 
 void CheckpointWriter::wait() {
+  complete();
   collect_and_warn();
   communicator_.idle_barrier();
   agree_on(communicator_, lasting_error());
 }
 
 void CheckpointWriter::settle() {
+  complete();
   collect_and_warn();
   communicator_.idle_barrier();
 }

@@ -31,47 +31,62 @@ std::int64_t bytes_for(const at::Tensor& tensor) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-template <typename Body>
-void for_each_tensor(const CheckpointParts& parts, const Body& body) {
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    for (std::size_t j = 0; j < parts[i].tensors.size(); ++j)
-      body(parts[i].tensors[j].tensor, i, j);
+/// Those that have memory, in a fixed order.
+std::vector<at::Tensor> tensors_with_memory(const CheckpointParts& parts) {
+  std::vector<at::Tensor> tensors;
+  for (const CheckpointPart& part : parts) {
+    for (const NamedTensor& entry : part.tensors)
+      if (!entry.tensor.is_meta()) tensors.push_back(entry.tensor);
+    for (const TensorPiece& piece : part.pieces)
+      tensors.push_back(piece.values);
+  }
+  return tensors;
+}
+
+bool same_entry(const NamedTensor& a, const NamedTensor& b) {
+  return a.name == b.name && a.tensor.is_meta() == b.tensor.is_meta() && same_layout(a.tensor, b.tensor);
+}
+
+bool same_piece(const TensorPiece& a, const TensorPiece& b) {
+  return a.name == b.name && a.first == b.first && same_layout(a.values, b.values);
+}
+
+bool same_part(const CheckpointPart& a, const CheckpointPart& b) {
+  return a.file == b.file &&
+         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same_entry) &&
+         std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(), same_piece);
 }
 
 }  // namespace
 
 bool HostSnapshot::fits(const CheckpointParts& parts) const {
-  if (parts.size() != copies_.size()) return false;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].file != copies_[i].file || parts[i].tensors.size() != copies_[i].tensors.size()) return false;
-    for (std::size_t j = 0; j < parts[i].tensors.size(); ++j)
-      if (parts[i].tensors[j].name != copies_[i].tensors[j].name ||
-          !same_layout(parts[i].tensors[j].tensor, copies_[i].tensors[j].tensor))
-        return false;
-  }
-  return true;
+  return std::equal(parts.begin(), parts.end(), copies_.begin(), copies_.end(), same_part);
 }
 
 void HostSnapshot::prepare(const CheckpointParts& parts) {
   copies_.clear();
   std::int64_t bytes = 0;
   at::Device device = at::kCPU;
-  for_each_tensor(parts, [&](const at::Tensor& tensor, std::size_t, std::size_t) {
+  for (const at::Tensor& tensor : tensors_with_memory(parts)) {
     bytes += bytes_for(tensor);
     if (tensor.is_cuda()) device = tensor.device();
-  });
+  }
   memory_.reset();  // never two at a time
   // One block for all: locking pages is slow, and is paid once.
   memory_ = make_host_memory(bytes, device);
   auto* place = static_cast<std::byte*>(memory_.data_ptr());
-  for (const CheckpointPart& part : parts) {
-    CheckpointPart& copy = copies_.emplace_back(CheckpointPart{part.file, {}});
-    for (const auto& [name, tensor] : part.tensors) {
-      const auto keep = [memory = memory_](void*) {};
-      copy.tensors.push_back(
-          {name, at::from_blob(place, tensor.sizes(), tensor.strides(), keep, tensor.scalar_type())});
-      place += bytes_for(tensor);
-    }
+  const auto copy_of = [&](const at::Tensor& tensor) {
+    const auto keep = [memory = memory_](void*) {};
+    at::Tensor copy = at::from_blob(place, tensor.sizes(), tensor.strides(), keep, tensor.scalar_type());
+    place += bytes_for(tensor);
+    return copy;
+  };
+  copies_ = parts;
+  for (CheckpointPart& part : copies_) {
+    for (auto& [name, tensor] : part.tensors)
+      if (!tensor.is_meta()) tensor = copy_of(tensor);
+    for (TensorPiece& piece : part.pieces)
+      piece.values = copy_of(piece.values);
   }
 }
 
@@ -94,22 +109,22 @@ void HostSnapshot::take(const CheckpointParts& parts, const std::vector<at::Tens
   std::unordered_set<const void*> changing;
   for (const at::Tensor& tensor : at_once)
     changing.insert(tensor.const_data_ptr());
+  const std::vector<at::Tensor> sources = tensors_with_memory(parts), copies = tensors_with_memory(copies_);
   std::optional<at::Device> device;
-  const auto copy = [&](const at::Tensor& tensor, std::size_t i, std::size_t j) {
-    copies_[i].tensors[j].tensor.copy_(tensor, /*non_blocking=*/true);
+  const auto waits = [&](const at::Tensor& tensor) {
+    return tensor.is_cuda() && !changing.contains(tensor.const_data_ptr());
   };
-  for_each_tensor(parts, [&](const at::Tensor& tensor, std::size_t i, std::size_t j) {
-    if (tensor.is_cuda()) device = tensor.device();
-    if (!tensor.is_cuda() || changing.contains(tensor.const_data_ptr())) copy(tensor, i, j);
-  });
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].is_cuda()) device = sources[i].device();
+    if (!waits(sources[i])) copies[i].copy_(sources[i], /*non_blocking=*/true);
+  }
   // The event before belongs to copies that are long done: take() is called only when they have been written.
   copied_.reset();
   holds_ = false;
   if (!device) return;
   const c10::StreamGuard guard(copy_stream(*device));
-  for_each_tensor(parts, [&](const at::Tensor& tensor, std::size_t i, std::size_t j) {
-    if (tensor.is_cuda() && !changing.contains(tensor.const_data_ptr())) copy(tensor, i, j);
-  });
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (waits(sources[i])) copies[i].copy_(sources[i], /*non_blocking=*/true);
   copied_.emplace(device->type());
   copied_->record(*stream_);
   holds_ = true;

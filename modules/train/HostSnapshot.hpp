@@ -13,8 +13,8 @@
 
 namespace multicard {
 
-/// Host memory that is filled again and again, page-locked for tensors of a GPU. One thread fills it, then another may
-/// read it until it is filled again.
+/// Host memory for the tensors and pieces of a checkpoint that have memory, filled again and again, page-locked for
+/// tensors of a GPU. One thread fills it, then another may read it until it is filled again.
 ///
 /// Copies from a GPU run on a stream of their own, during the forward and backward of the next step; only what changes
 /// the tensors has to wait for them:
@@ -35,6 +35,8 @@ class HostSnapshot {
   void let_change();
   /// The copies, after waiting for the device. They have the strides of the originals.
   const CheckpointParts& wait();
+  /// Whether or not they are filled yet, for names and sizes.
+  const CheckpointParts& copies() const { return copies_; }
   /// Of host memory.
   std::int64_t num_bytes() const { return memory_.defined() ? memory_.numel() : 0; }
 

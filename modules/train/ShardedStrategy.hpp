@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "dist/ParameterPieces.hpp"
 #include "train/ReplicatedStrategy.hpp"
@@ -21,8 +22,12 @@ class ShardedStrategy final : public ReplicatedStrategy {
 
   bool updates() const override { return true; }
   void share_parameters() override;
-  NamedTensors optimizer_state() const override { return whole_; }
+  NamedTensors optimizer_state() const override;
+  bool writes_pieces() const override { return writes_pieces_; }
+  std::vector<TensorPiece> state_pieces() const override;
+  std::vector<TensorPiece> parameter_pieces() const override;
   void load_optimizer_state(const NamedTensors& state) override;
+  void prepare_to_write() override;
   void gather_state() override;
   void release_gathered() override;
   NamedTensors saved(NamedTensors model) const override;
@@ -30,6 +35,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
  private:
   at::Tensor combined(const at::Tensor& norms, at::Tensor& found_inf) const override;
   at::Tensor shares() const;
+  bool can_write_pieces() const;
   void make_room();
   void gather_parameters();
   std::map<std::string, at::Tensor> own_state() const;
@@ -41,6 +47,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
   NamedTensors whole_;                            ///< that; gathered on rank 0's host, else shapes_
   std::map<std::string, at::Tensor> parameters_;  ///< that are split, likewise
   at::Tensor shares_;
+  bool writes_pieces_;  ///< equal on all ranks
 };
 
 }  // namespace multicard

@@ -12,7 +12,7 @@ namespace multicard {
 /// gradient's norm, once gradients are summed) rank 0 alone puts in.
 class StepStatus {
  public:
-  enum Field : std::int64_t { kLoss, kStop, kCheckpoint, kGradientNorm, kFoundInf, kNumFields };
+  enum Field : std::int64_t { kLoss, kStop, kCheckpoint, kWriting, kGradientNorm, kFoundInf, kNumFields };
 
   StepStatus() = default;
   /// All zero, on `device`.

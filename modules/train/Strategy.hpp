@@ -9,6 +9,7 @@
 #include "device/StepClock.hpp"
 #include "dist/GradientReducer.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "state/CheckpointParts.hpp"
 #include "train/LossScaler.hpp"
 #include "train/Model.hpp"
 #include "train/Optimizer.hpp"
@@ -81,24 +82,32 @@ class Strategy {
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// Whether this rank changes the parameters, and so has an optimizer.
   virtual bool updates() const { return optimizer_ != nullptr; }
-  /// The optimizer's tensors for a checkpoint (Optimizer::state, of whole parameters); nothing on ranks that do not
-  /// update. Where state is split over ranks they are on the meta device, but for copies of rank 0 from gather_state()
-  /// to release_gathered().
+  /// \name For a checkpoint
+  /// @{
+  /// The optimizer's tensors (Optimizer::state, of whole parameters); nothing on ranks that do not update. What is
+  /// split over ranks is on the meta device, but for copies of rank 0 from gather_state() to release_gathered().
   virtual NamedTensors optimizer_state() const;
+  /// Whether what is split is written in pieces, by all ranks; else it is gathered for each checkpoint.
+  virtual bool writes_pieces() const { return false; }
+  /// Of optimizer_state() and saved(), the pieces that this rank holds and writes.
+  virtual std::vector<TensorPiece> state_pieces() const { return {}; }
+  virtual std::vector<TensorPiece> parameter_pieces() const { return {}; }
+  /// Tensors of the model. Those that are split over ranks are as in optimizer_state(), the others as they are given.
+  virtual NamedTensors saved(NamedTensors model) const { return model; }
+  /// Collective. Before tensors are copied to be written: spreads the error of compressed gradients
+  /// (GradientReducer::spread_error), and gathers what cannot be written in pieces.
+  virtual void prepare_to_write() { reducer_.spread_error(); }
+  /// Collective. The same, but all that is split is gathered.
+  virtual void gather_state() { prepare_to_write(); }
+  /// When what was gathered has been copied.
+  virtual void release_gathered() {}
+  /// @}
   /// Gives the optimizer's tensors the values of whole parameters' ones. On ranks that update.
   virtual void load_optimizer_state(const NamedTensors& state);
-  /// Tensors of the model for a checkpoint. Those that are split over ranks are as in optimizer_state(), the others as
-  /// they are given.
-  virtual NamedTensors saved(NamedTensors model) const { return model; }
   /// Gives tensors of the model the values of whole ones.
   void load_parameters(const NamedTensors& model, const NamedTensors& state);
   /// Bytes that this rank holds of the optimizer's tensors.
   std::int64_t optimizer_bytes() const;
-  /// Collective. Before the states and the model are saved: puts what is split over ranks where it is
-  /// saved from (GradientReducer::spread_error too).
-  virtual void gather_state() { reducer_.spread_error(); }
-  /// When what was gathered has been copied.
-  virtual void release_gathered() {}
   /// What compressed gradients carry from step to step, the tensors themselves: error.NAME, q.NAME.
   NamedTensors compression_state() const;
   std::size_t num_buckets() const { return reducer_.num_buckets(); }

@@ -95,6 +95,7 @@ void Trainer::step(const Requests& mine) {
   // Requests go with the loss: one small sum a step lets all ranks know of a signal that one of them has received.
   if (mine.stop) status_[StepStatus::kStop].fill_(1);
   if (mine.checkpoint) status_[StepStatus::kCheckpoint].fill_(1);
+  if (mine.is_writing) status_[StepStatus::kWriting].fill_(1);
 
   parts_.clock.enter(Phase::reduce_wait);
   parts_.strategy.finish_gradients();
@@ -120,7 +121,8 @@ void Trainer::read_results(std::int64_t leave) {
     const std::vector<double> status = readback_->take();
     const double scale = parts_.scaler ? status.back() : 1;
     result.loss = status[StepStatus::kLoss];
-    result.requests = {status[StepStatus::kStop] > 0, status[StepStatus::kCheckpoint] > 0};
+    result.requests = {status[StepStatus::kStop] > 0, status[StepStatus::kCheckpoint] > 0,
+                       status[StepStatus::kWriting] > 0};
     result.gradient_norm = status[StepStatus::kGradientNorm];
     result.sums = sums_.named(status);
     result.skipped = status[StepStatus::kFoundInf] > 0;

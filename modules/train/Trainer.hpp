@@ -28,10 +28,11 @@ struct TrainerOptions {
   std::int64_t results_lag = 0;
 };
 
-/// Requests to a rank; in a StepResult: to any rank.
+/// What a rank is asked for, and what it is doing; in a StepResult: any rank.
 struct Requests {
   bool stop = false;
   bool checkpoint = false;
+  bool is_writing = false;  ///< its pieces of a checkpoint
 };
 
 /// What all ranks know about a finished step.

@@ -147,7 +147,10 @@ std::string TrainingSetup::backend_name() const {
 CheckpointParts TrainingSetup::parts() const {
   CheckpointParts parts{task->model_part()};
   parts.front().tensors = strategy->saved(std::move(parts.front().tensors));
-  if (strategy->updates()) parts.push_back({kOptimizerFile, strategy->optimizer_state()});
+  parts.front().pieces = strategy->parameter_pieces();
+  parts.front().in_pieces = strategy->writes_pieces();
+  if (strategy->updates())
+    parts.push_back({kOptimizerFile, strategy->optimizer_state(), strategy->state_pieces(), strategy->writes_pieces()});
   if (average) parts.push_back({kAverageFile, average->state()});
   if (NamedTensors compression = strategy->compression_state(); !compression.empty())
     parts.push_back({kCompressionFile, std::move(compression)});

@@ -1,14 +1,18 @@
 #include "train/CheckpointWriter.hpp"
 
+#include <chrono>
 #include <fstream>
 #include <limits>
+#include <thread>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
+#include "train/CheckpointRecords.hpp"
 
 namespace multicard {
 namespace {
@@ -17,11 +21,17 @@ namespace fs = std::filesystem;
 using test::ScratchFolder;
 using test::world;
 
+/// Who has the weights.
+enum class Holding { all_ranks, parts };
+
 /// A training whose only weight is the number of completed steps.
 class Training {
  public:
-  Training(const std::string& output, std::int64_t first_step)
-      : writer_(output, 2, world()), weight_(at::full({3}, static_cast<double>(first_step))), done_(first_step) {
+  Training(const std::string& output, std::int64_t first_step, Holding holding)
+      : writer_(output, 2, world()),
+        weight_(at::full({3}, static_cast<double>(first_step))),
+        done_(first_step),
+        holding_(holding) {
     record_.first_step = first_step;
   }
 
@@ -39,7 +49,7 @@ class Training {
   }
 
   void save(std::optional<double> best = std::nullopt) {
-    writer_.copy({{kModelFile, {{"w", weight_}}}});
+    writer_.copy({part()});
     RunSummary summary;
     summary.name = "main";
     summary.segments = {{0, world().size()}};
@@ -53,12 +63,25 @@ class Training {
   }
 
  private:
+  CheckpointPart part() const {
+    if (holding_ == Holding::all_ranks) return {kModelFile, {{"w", weight_}}};
+    const std::int64_t each = weight_.numel();
+    const at::Tensor whole = at::empty({each * world().size()}, weight_.options().device(at::kMeta));
+    return {kModelFile, {{"w", whole}}, {{"w", each * world().rank(), weight_}}, true};
+  }
+
   CheckpointWriter writer_;
   RankRecord record_;
   std::map<std::string, MetricSeries> metrics_;
   at::Tensor weight_;
   std::int64_t done_;
+  Holding holding_;
 };
+
+class Written : public testing::TestWithParam<Holding> {};
+
+INSTANTIATE_TEST_SUITE_P(CheckpointWriter, Written, testing::Values(Holding::all_ranks, Holding::parts),
+                         [](const auto& test) { return test.param == Holding::parts ? "InPieces" : "Whole"; });
 
 void expect_records(const std::string& path, std::size_t num_steps) {
   if (!world().is_root()) return;
@@ -73,7 +96,7 @@ void expect_records(const std::string& path, std::size_t num_steps) {
   EXPECT_EQ(run.summary.metrics.at("train_loss").values.size(), num_steps);
 }
 
-TEST(CheckpointWriter, AllRanksKnowThatTheCopiesNeedTooMuchMemory) {
+TEST(CheckpointCopies, AllRanksKnowThatTheCopiesNeedTooMuchMemory) {
   const ScratchFolder scratch;
   CheckpointWriter writer(scratch / "run", 2, world());
   float value = 1;
@@ -89,9 +112,9 @@ TEST(CheckpointWriter, AllRanksKnowThatTheCopiesNeedTooMuchMemory) {
   }
 }
 
-TEST(CheckpointWriter, SavesWhatStoodWhenItWasCopied) {
+TEST_P(Written, SavesWhatStoodWhenItWasCopied) {
   const ScratchFolder scratch;
-  Training training(scratch / "run", 0);
+  Training training(scratch / "run", 0, GetParam());
   for (int i = 0; i < 6; ++i) {
     training.step();
     if (i % 2 == 1) training.save();
@@ -109,16 +132,16 @@ TEST(CheckpointWriter, SavesWhatStoodWhenItWasCopied) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, GoesOnWithTheRecordsOfAnEarlierPart) {
+TEST_P(Written, GoesOnWithTheRecordsOfAnEarlierPart) {
   const ScratchFolder scratch;
   {
-    Training training(scratch / "run", 0);
+    Training training(scratch / "run", 0, GetParam());
     for (int i = 0; i < 3; ++i)
       training.step();
     training.save();
     training.writer().finish();
   }
-  Training training(scratch / "run", 3);
+  Training training(scratch / "run", 3, GetParam());
   training.continue_from(records_file(scratch / "run", 3));
   for (int i = 0; i < 2; ++i) {
     training.step();
@@ -149,9 +172,9 @@ void unblock_writing(const ScratchFolder& scratch) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, AFailedOneLeavesNoRecords) {
+TEST_P(Written, AFailedOneLeavesNoRecords) {
   const ScratchFolder scratch;
-  Training training(scratch / "run", 0);
+  Training training(scratch / "run", 0, GetParam());
   training.step();
   training.save();
   training.writer().finish();
@@ -167,9 +190,9 @@ TEST(CheckpointWriter, AFailedOneLeavesNoRecords) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
+TEST_P(Written, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
   const ScratchFolder scratch;
-  Training training(scratch / "run", 0);
+  Training training(scratch / "run", 0, GetParam());
   training.step();
   training.save();
   training.writer().finish();
@@ -196,9 +219,9 @@ TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, TheBestIsTheBestOfWhatIsWritten) {
+TEST_P(Written, TheBestIsTheBestOfWhatIsWritten) {
   const ScratchFolder scratch;
-  Training training(scratch / "run", 0);
+  Training training(scratch / "run", 0, GetParam());
   CheckpointWriter& writer = training.writer();
   EXPECT_TRUE(writer.would_be_best(0)) << "nothing is written yet";
   training.step();
@@ -228,12 +251,12 @@ TEST(CheckpointWriter, TheBestIsTheBestOfWhatIsWritten) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, ResumesWithTheBestAndTheOrigin) {
+TEST_P(Written, ResumesWithTheBestAndTheOrigin) {
   const ScratchFolder scratch;
   const std::string first = scratch / "run/checkpoints/step_00000001";
   const std::string second = scratch / "run/checkpoints/step_00000002";
   {
-    Training training(scratch / "run", 0);
+    Training training(scratch / "run", 0, GetParam());
     training.step();
     training.save(0.5);
     training.step();
@@ -242,7 +265,7 @@ TEST(CheckpointWriter, ResumesWithTheBestAndTheOrigin) {
   }
   const TrainerState state = CheckpointStore::read_state(first);
   world().barrier();
-  Training again(scratch / "run", 1), other(scratch / "other", 1);
+  Training again(scratch / "run", 1, GetParam()), other(scratch / "other", 1, GetParam());
   again.writer().resume(CheckpointStore::origin_of(first), BestCheckpoint{1, 0.5}, std::nullopt);
   other.writer().resume(std::nullopt, std::nullopt, std::nullopt);
   EXPECT_TRUE(again.writer().would_be_best(0.6));
@@ -261,13 +284,14 @@ TEST(CheckpointWriter, ResumesWithTheBestAndTheOrigin) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, ValuesThatAreNotFiniteStopAllRanksAtTheNext) {
+TEST_P(Written, ValuesThatAreNotFiniteStopAllRanksAtTheNext) {
   const ScratchFolder scratch;
-  Training training(scratch / "run", 0);
+  Training training(scratch / "run", 0, GetParam());
   training.step();
   training.save();
   training.step();
-  training.weight().fill_(std::numeric_limits<double>::infinity());
+  if (world().rank() == (GetParam() == Holding::parts ? world().size() - 1 : 0))
+    training.weight().fill_(std::numeric_limits<double>::infinity());
   training.save();
   training.step();
   try {
@@ -279,6 +303,31 @@ TEST(CheckpointWriter, ValuesThatAreNotFiniteStopAllRanksAtTheNext) {
   }
   training.writer().settle();
   EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000001");
+  world().barrier();
+}
+
+TEST(CheckpointWriter, CompletesPiecesWhenNoRankIsWriting) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0, Holding::parts);
+  training.step();
+  training.save();
+  CheckpointWriter& writer = training.writer();
+  while (world().allreduce(writer.is_writing() ? 1 : 0, ReduceOp::max) > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  writer.complete();
+  writer.complete();  // has nothing to do
+
+  std::vector<WrittenCheckpoint> written;
+  while (world().is_root() && written.empty()) {
+    writer.poll();
+    written = writer.take_written();
+  }
+  const std::string newest = scratch / "run/checkpoints/step_00000001";
+  world().barrier();
+  EXPECT_EQ(*writer.store().newest(), newest);
+  EXPECT_NO_THROW(CheckpointStore::verify(newest));
+  EXPECT_EQ(TensorFile(CheckpointStore::model_file(newest)).load("w").numel(), 3 * world().size());
   world().barrier();
 }
 

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Checkpoints that ranks write together, each the parts of the model and of the optimizer's state that it holds.
+
+usage: sharded_files_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from checkpoint_test import KilledRuns, require_whole
+from command_test import BIN, MULTICARD, launch, run
+from sharding_test import DeepCase, FULL, SHARD
+
+FILES = ("model.safetensors", "optimizer.safetensors")
+
+
+class ShardedFiles(DeepCase, KilledRuns):
+    RANKS = 3
+
+    def ranges(self):
+        """Of the newest checkpoint, by file: what each rank has written, as bytes."""
+        files = json.loads(Path(self.complete()[-1], "trainer.json").read_text())["files"]
+        return {name: [sum(int(last) - int(first) + 1 for first, last in
+                           (part.split("-") for part in text.split(","))) for text in files[name].get("ranges", ())]
+                for name in FILES}
+
+    def test_each_rank_writes_its_part(self):
+        for words, split in (((SHARD,), FILES), (("parallel.shard=optimizer",), FILES[1:])):
+            self.expect(0, run(3, "run", self.deck, *FULL, *words, "run.resume=never", "run.steps=4"))
+            require_whole(self.complete()[-1])
+            for name, counts in self.ranges().items():
+                self.assertEqual(len(counts), 3 if name in split else 0, name)
+                # Rank 0 also writes the embedding, which each rank has whole, under full.
+                if counts:
+                    self.assertLess(max(counts[1:]), 0.4 * sum(counts), name)
+            copies = [float(count) for count in self.dataset(self.path("out/results.h5"),
+                                                             "/runs/main/memory/model/checkpoint_copies")]
+            self.assertEqual(len(copies), 3)
+            self.assertGreater(min(copies), 0)
+            self.assertLess(max(copies[1:]), 0.4 * sum(copies))
+
+    def test_kills_cost_nothing(self):
+        words = (*FULL, SHARD, "run.steps=150", "run.log_every=1000", "evaluate.every_steps=1000")
+        self.expect(0, run(3, "run", self.deck, *words, "run.output=" + self.path("whole"), "run.checkpoint_every=0"))
+        dice = random.Random(20261128)
+        for _ in range(12 if os.environ.get("MULTICARD_TEST_FULL") == "1" else 3):
+            self.life(("run", self.deck, *words, "run.checkpoint_every=1"), dice)
+        self.assertLess(self.newest(), 150)
+        self.expect(0, run(3, "run", self.deck, *words, "run.checkpoint_every=50"))
+        for name in FILES:
+            end = "checkpoints/step_00000150/" + name
+            self.assertEqual(Path(self.path("out"), end).read_bytes(), Path(self.path("whole"), end).read_bytes(), name)
+        self.require_no_leftovers()
+
+    def test_a_rank_that_cannot_write_ends_no_run_but_by_the_last(self):
+        # A limit on the length of files stands for the disk of another node: only the last rank cannot write.
+        words = ("run", self.deck, *FULL, SHARD, "run.steps=6", "run.checkpoint_every=2")
+        command = ["mpirun", "-n", "2", MULTICARD, *words, ":", "-n", "1", "sh", "-c",
+                   "trap '' XFSZ; ulimit -f 8600; exec \"$@\"", "sh", MULTICARD, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.expect(4, (done.returncode, done.stdout, done.stderr), r"safetensors cannot be written \(File too large\)")
+        self.assertEqual(done.stderr.count("Earlier checkpoints are intact"), 2, done.stderr)
+        self.assertEqual(self.complete(), [])
+        self.assertEqual(list(Path(self.path("out/checkpoints")).glob(".step*")), [], "nothing is left half-written")
+
+    def test_a_full_disk_ends_no_run_while_older_checkpoints_stay(self):
+        self.small_disk("40m")
+        words = (*FULL, SHARD, "run.output=" + self.path("small/out"))
+        self.expect(0, run(3, "run", self.deck, *words, "run.steps=4"))
+        filler = self.fill_disk()
+        code, out, err = run(3, "run", self.deck, *words, "run.steps=6", "run.checkpoint_every=5")
+        self.expect(4, (code, out, err), "step_00000005/?.*cannot|cannot grow")
+        self.assertEqual(self.newest("small/out"), 4)
+        require_whole(self.complete("small/out")[-1])
+        os.remove(filler)
+        self.expect(0, run(3, "run", self.deck, *words, "run.steps=6"), "resuming from .*step_00000004")
+
+    def test_a_disk_slower_than_the_timeout_ends_no_run(self):
+        slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        process = launch(3, "run", self.deck, *FULL, SHARD, "run.timeout_s=2", "run.steps=2", env=slow)
+        out, err = process.communicate(timeout=300)
+        self.expect(0, (process.returncode, out, err))
+        spent = [float(s) for s in self.dataset(self.path("out/results.h5"), "/runs/main/metrics/checkpoint_write_s")]
+        self.assertGreater(min(spent), 2, "otherwise nothing was tried")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
