@@ -1,5 +1,6 @@
 #include "device/StepClock.hpp"
 
+#include <atomic>
 #include <stdexcept>
 #include <utility>
 
@@ -18,6 +19,9 @@ class HostMarks : public TimeMarks {
   void release(Mark) override {}
 };
 
+/// Whose step is open in this process; a process trains one network at a time.
+std::atomic<StepClock*> open_clock = nullptr;
+
 }  // namespace
 
 StepClock::StepClock(at::Device device)
@@ -26,7 +30,10 @@ StepClock::StepClock(at::Device device)
 
 StepClock::StepClock(std::unique_ptr<TimeMarks> device_marks) : kind_(Kind::device), marks_(std::move(device_marks)) {}
 
-StepClock::~StepClock() = default;
+StepClock::~StepClock() {
+  StepClock* self = this;
+  open_clock.compare_exchange_strong(self, nullptr);
+}
 
 TimeMarks::Mark StepClock::mark() {
   const TimeMarks::Mark now = marks_->set();
@@ -55,13 +62,41 @@ void StepClock::begin_step() {
   set_phase(Phase::other);
   open_interval(mark());
   state_ = State::running;
+  thread_ = std::this_thread::get_id();
+  open_clock = this;
 }
 
 void StepClock::enter(Phase phase) {
   if (state_ != State::running) throw std::logic_error("StepClock::enter outside a step");
   if (phase == phase_) return;
+  change(phase);
+}
+
+void StepClock::change(Phase phase) {
   close_interval(mark());
-  set_phase(phase);
+  if (std::this_thread::get_id() == thread_)
+    set_phase(phase);
+  else
+    phase_ = phase;
+}
+
+bool StepClock::counts_wait() const {
+  if (state_ != State::running) return false;
+  // Threads that read ahead, or communicate, wait as well. In backward of a GPU the one that trains waits for
+  // autograd's, which alone may come here then.
+  if (std::this_thread::get_id() != thread_ && !(kind_ == Kind::device && phase_ == Phase::backward)) return false;
+  return phase_ == Phase::forward || phase_ == Phase::backward || phase_ == Phase::update;
+}
+
+CollectiveWait::CollectiveWait() : clock_(open_clock) {
+  if (clock_ != nullptr && !clock_->counts_wait()) clock_ = nullptr;
+  if (clock_ == nullptr) return;
+  phase_ = clock_->phase_;
+  clock_->change(Phase::reduce_wait);
+}
+
+CollectiveWait::~CollectiveWait() {
+  if (clock_ != nullptr) clock_->change(phase_);
 }
 
 void StepClock::end_step() {
@@ -80,6 +115,7 @@ void StepClock::pause() {
   close_interval(mark());
   tell([](StepObserver& observer) { observer.pause(); });
   state_ = State::paused;
+  open_clock = nullptr;
 }
 
 void StepClock::resume() {
@@ -88,6 +124,7 @@ void StepClock::resume() {
   open_interval(mark());
   set_phase(phase_);
   state_ = State::running;
+  open_clock = this;
 }
 
 MeasuredStep StepClock::measure(const Step& step) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -39,6 +40,9 @@ struct MeasuredStep : StepTimes {
 /// what is in no phase is `other`. On a GPU the marks are events on the current stream, so that a phase is the time the
 /// GPU spent; nothing waits for the GPU inside the loop: steps come out of take_finished() once the GPU has passed
 /// them.
+///
+/// Phases are entered by the thread that calls begin_step(). A CollectiveWait in it, or in the thread that autograd
+/// computes a GPU's backward in meanwhile, takes its time out of the phase that is open.
 class StepClock {
  public:
   explicit StepClock(at::Device device);
@@ -90,6 +94,11 @@ class StepClock {
       call(*observer);
   }
   MeasuredStep measure(const Step& step);
+  friend class CollectiveWait;
+  /// Whether a wait that this thread begins now belongs to reduce_wait and not to the phase that is open.
+  bool counts_wait() const;
+  /// Changes the phase; observers, who follow the thread that trains, are told of what it does alone.
+  void change(Phase phase);
 
   enum class Kind { host, device };
   Kind kind_;
@@ -101,6 +110,21 @@ class StepClock {
   TimePoint host_since_;
   Step current_;
   std::deque<Step> ended_;
+  std::thread::id thread_;  ///< that begins steps
+};
+
+/// While it exists, the thread waits for a collective: in forward, backward and update, whose time it would be else,
+/// the step is in Phase::reduce_wait. Does nothing where no step is open.
+class CollectiveWait {
+ public:
+  CollectiveWait();
+  ~CollectiveWait();
+  CollectiveWait(const CollectiveWait&) = delete;
+  CollectiveWait& operator=(const CollectiveWait&) = delete;
+
+ private:
+  StepClock* clock_;  ///< null: nothing was changed
+  Phase phase_ = Phase::other;
 };
 
 /// Events on the current CUDA stream. Throws EnvironmentError in a build without CUDA.

@@ -8,6 +8,7 @@
 #include "base/Clock.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/HostTensors.hpp"
+#include "device/StepClock.hpp"
 #include "dist/TensorChecks.hpp"
 #include "profiler/WorkScope.hpp"
 
@@ -30,6 +31,7 @@ class MpiCollectives::HostWork : public Work {
 
   void wait() override {
     if (!done_.valid()) return;
+    const CollectiveWait waiting;
     const TimePoint start = SteadyClock::now();
     const double seconds = done_.get();
     stats_.add(kind_, bytes_, {seconds, seconds_since(start), *waited_s_});
@@ -132,6 +134,7 @@ void MpiCollectives::run_here(CollectiveKind kind, std::int64_t bytes, const cha
   const TimePoint start = SteadyClock::now();
   double waited_s = 0;
   {
+    const CollectiveWait waiting;
     const Watchdog::Guard guard(communicator_.watchdog(), name);
     WorkScope work(WorkKind::collective, name, bytes);
     work.set_sequence(num_here_++);

@@ -1,6 +1,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/ops/zeros.h>
@@ -87,7 +88,11 @@ class DeviceWork : public Work {
 
   void wait() override {
     if (tensors_.empty()) return;
-    if (stats_) entry_.wait_began = stats_->mark();
+    std::optional<CollectiveWait> waiting;
+    if (stats_) {
+      waiting.emplace();
+      entry_.wait_began = stats_->mark();
+    }
     done_->block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
     // Only now may their memory be reused: torch's allocator orders uses by the stream that allocated a tensor, and
     // knows the communication stream's only through this wait.

@@ -65,6 +65,37 @@ TEST(StepClock, PhasesPartitionStepsAndStepsPartitionTheRun) {
   EXPECT_GE(seconds_in(steps[1], Phase::other), 0.002);
 }
 
+TEST(StepClock, WaitsForCollectivesAreNotOfThePhaseThatComputes) {
+  StepClock clock(at::kCPU);
+  const auto wait = [] {
+    const CollectiveWait waiting;
+    const CollectiveWait within;
+    spend(20);
+  };
+
+  wait();  // no step is open
+  clock.begin_step();
+  for (const Phase phase : {Phase::transfer, Phase::forward, Phase::update}) {
+    clock.enter(phase);
+    wait();
+    spend(5);
+  }
+  std::thread(wait).join();  // of a thread that does not train
+  clock.end_step();
+  clock.pause();
+  wait();
+
+  const auto steps = clock.take_finished();
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_GE(seconds_in(steps[0], Phase::reduce_wait), 0.040);
+  EXPECT_LT(seconds_in(steps[0], Phase::forward), 0.020);
+  EXPECT_GE(seconds_in(steps[0], Phase::forward), 0.005);
+  EXPECT_GE(seconds_in(steps[0], Phase::transfer), 0.025) << "rows that are scattered are data";
+  EXPECT_GE(seconds_in(steps[0], Phase::update), 0.025);
+  EXPECT_LT(seconds_in(steps[0], Phase::update), 0.040);
+  EXPECT_DOUBLE_EQ(steps[0].step, std::accumulate(steps[0].phases.begin(), steps[0].phases.end(), 0.0));
+}
+
 TEST(StepClock, LeavesPausesOut) {
   StepClock clock(at::kCPU);
 
