@@ -107,6 +107,11 @@ class Findings(CommandTest):
         finding = self.expect_alone("straggler", 60, "run.global_batch=64", disturb=stop_for_a_moment)
         self.assertGreater(finding["numbers"]["slowness"], 1.3)
         self.assertGreater(finding["numbers"]["share"], 0.2)
+        # Statistics of batch norm are waited for within forward and backward, some hundred times a step: in each of
+        # them another rank may be the last, so that all ranks also wait for transfers.
+        found = self.train(60, "run.global_batch=64", "parallel.sync_batch_norm=true", disturb=stop_for_a_moment)
+        self.assertIn("straggler", found)
+        self.assertGreater(found["straggler"]["numbers"]["share"], 0.1)
 
     def test_large_images_without_workers_make_steps_wait_for_data(self):
         self.copy_shards("train", {}, 1, "images", "--format", "synthetic", "--size", "512", "--classes", "4",
