@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
-#include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
@@ -19,13 +18,6 @@
 namespace multicard {
 
 namespace {
-
-/// Of a rank that holds nothing yet.
-std::int64_t available_on(at::Device device, int ranks_of_node) {
-  // What the allocator has reserved is this process's to use; a rank on a CPU has its share of what its node has left.
-  return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device)
-                          : available_memory_bytes() / ranks_of_node;
-}
 
 std::vector<std::string> table_of(const FitQuestion& question) {
   return with_known_errors([&] { return what_fits(question); });
@@ -66,7 +58,7 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
   if (!world.is_root()) return;
   const DeviceChoice& device = context.device();
   log_info(fmt::format("{:<10}{}", "device", device.description));
-  const std::int64_t available = wanted > 0 ? wanted : available_on(device.device, context.topology().local_size);
+  const std::int64_t available = wanted > 0 ? wanted : bytes_for_rank(device.device, context.topology().local_size);
   for (const std::string& line : table_of({options, device.device, available, world.size()}))
     log_info(line);
 }
@@ -79,7 +71,7 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
     const at::Device device = device_in_use();
     // The tensors of the run that failed are gone, but the allocator still keeps their memory.
     release_cached_device_memory(device);
-    for (const std::string& line : table_of({options, device, available_on(device, ranks.of_node), ranks.all}))
+    for (const std::string& line : table_of({options, device, bytes_for_rank(device, ranks.of_node), ranks.all}))
       log_error_line(line);
   } catch (const std::exception& error) {
     log_warning(fmt::format("cannot estimate what would fit: {}", any_error(error).what()));

@@ -47,7 +47,7 @@ std::string results_of(const ShareOptions& options, const std::string& task) {
 /// The task's own options, with what the share decides for all. A task that waits has its checkpoint.
 RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
   RunOptions run = read_run_options(task.deck);
-  if (run.parallel.splits_weights())
+  if (run.parallel.splits_weights() || run.parallel.shard == Shard::automatic)
     throw UsageError(fmt::format("task {} cannot be shared", task.name),
                      fmt::format("its parallel.shard is {}, and split weights are not moved between ranks yet",
                                  word_of(run.parallel.shard, kShardWords)),

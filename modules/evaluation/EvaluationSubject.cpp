@@ -99,6 +99,15 @@ void choose_weights(EvaluationSubject& subject, const RunOptions& options,
                                is_averaged ? ", moving average of its weights" : "");
 }
 
+/// Where the deck leaves it to the run: as the run that wrote the checkpoint.
+void choose_shard(EvaluationSubject& subject, const RunOptions& options,
+                  const std::optional<KnownCheckpoint>& checkpoint) {
+  if (options.parallel.shard != Shard::automatic) return;
+  const std::map<std::string, std::string> texts = checkpoint ? checkpoint->state.text : decltype(TrainerState::text){};
+  const auto chosen = texts.find(kChosenShard);
+  put(subject.deck, "parallel.shard", chosen == texts.end() ? "none" : chosen->second);
+}
+
 /// Pixels are normalised as in the training: as the deck says, else with the checkpoint's numbers, else with those of
 /// the training shards. Only the last needs the shards.
 void choose_normalisation(EvaluationSubject& subject, const EvaluationRequest& request, const RunOptions& options,
@@ -138,6 +147,7 @@ EvaluationSubject find_subject(const EvaluationRequest& request) {
     throw UsageError(fmt::format("deck {}, data.test: there is nothing to evaluate on", subject.deck.name()),
                      "it is not set", "Name the test shards, e.g. data.test=data/fashion/test*.h5.");
   const std::optional<KnownCheckpoint> checkpoint = choose_checkpoint(request, options, given);
+  choose_shard(subject, options, checkpoint);
   choose_weights(subject, options, checkpoint);
   choose_normalisation(subject, request, options, checkpoint ? checkpoint : given);
   if (options.is_language()) return subject;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/System.hpp"
 #include "base/Text.hpp"
 #include "device/Memory.hpp"
 #include "memory/MethodMemory.hpp"
@@ -239,6 +240,12 @@ class FitTable {
 };
 
 }  // namespace
+
+std::int64_t bytes_for_rank(at::Device device, int ranks_of_node) {
+  // What the allocator has reserved is this process's to use; a rank on a CPU has its share of what its node has left.
+  return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device)
+                          : available_memory_bytes() / ranks_of_node;
+}
 
 std::vector<std::string> what_fits(const FitQuestion& question) {
   check_adapters(question.options);

@@ -11,6 +11,9 @@
 
 namespace multicard {
 
+/// Bytes that a rank which holds nothing yet can use of a device. \param ranks_of_node that share a CPU's memory
+std::int64_t bytes_for_rank(at::Device device, int ranks_of_node);
+
 /// What a table of fitting micro-batches is about.
 struct FitQuestion {
   RunOptions options;          ///< of a language deck

@@ -76,7 +76,7 @@ RunReporter::RunReporter(const TrainingSetup& setup, Verbosity verbosity, const 
       progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity, label),
       status_(setup, label.whole) {}
 
-void RunReporter::describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const {
+void RunReporter::describe(const MemoryEstimate& estimate, const ChoiceTexts& choices) const {
   const auto line = [](const std::string& label, const std::string& text) {
     log_info(fmt::format("{:<10}{}", label, text));
   };
@@ -87,9 +87,10 @@ void RunReporter::describe(const MemoryEstimate& estimate, const std::string& mi
     line("device", "no GPU found: everything is computed on the CPU (run.device is auto)");
   for (const auto& [label, text] : setup_.task->description())
     line(label, text);
+  if (!choices.shard.empty()) line("shard", choices.shard);
   line("strategy", strategy_text(setup_));
   line("memory", fmt::format("predicted {}: tensors only, the program and its libraries add to it", estimate.text()));
-  if (!micro_batch_choice.empty()) line("at once", micro_batch_choice);
+  if (!choices.micro_batch.empty()) line("at once", choices.micro_batch);
   line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", setup_.global_batch,
                             setup_.steps_per_epoch(), setup_.num_steps));
   warn_of_shared_processors(setup_);

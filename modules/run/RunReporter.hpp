@@ -18,6 +18,11 @@
 
 namespace multicard {
 
+/// What a run has chosen where its deck leaves it open, in words; empty where the deck says it.
+struct ChoiceTexts {
+  std::string shard, micro_batch;
+};
+
 /// The lines of rank 0 on the terminal, and the files that others watch (docs/watching.md).
 class RunReporter {
  public:
@@ -25,7 +30,7 @@ class RunReporter {
   RunReporter(const TrainingSetup& setup, Verbosity verbosity, const RunLabel& label);
 
   /// Collective over the node. The block that says what will run.
-  void describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const;
+  void describe(const MemoryEstimate& estimate, const ChoiceTexts& choices) const;
   /// Opens the files that the deck asks for; metrics go to them too, from the first step here on.
   void open_feed(RunRecorder& recorder);
   /// What the status file says.

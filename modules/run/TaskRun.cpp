@@ -14,7 +14,8 @@ namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, TrainingParts reused, const LogRank& /*building*/)
-    : setup_(options, communicator, std::move(reused)),
+    : shard_(choose_shard(options, communicator, task_options.checkpoint, reused.scan)),
+      setup_(shard_.applied_to(options), communicator, std::move(reused)),
       phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges([this] { return num_completed(); }) : nullptr),
       clock_(setup_.device().device),
       recorder_(setup_, deck, clock_.name()),
@@ -58,7 +59,7 @@ void TaskRun::estimate_memory(MemoryGaps gaps) {
 
 void TaskRun::describe() const {
   const Working working(setup_);
-  reporter_.describe(memory_estimate_, micro_batch_choice_);
+  reporter_.describe(memory_estimate_, {shard_.reason, micro_batch_choice_});
 }
 
 void TaskRun::describe_memory() {
@@ -269,8 +270,7 @@ std::vector<at::Tensor> TaskRun::changing_before_update() const {
   return changing;
 }
 
-// The copies come before the losses that are still under way are read: on a GPU they run while the host waits for
-// those.
+// The copies come before losses that are still under way are read: on a GPU they run while the host waits for those.
 void TaskRun::save_checkpoint() {
   const std::int64_t done = trainer_->num_completed();
   const bool is_wanted =

@@ -18,6 +18,7 @@
 #include "run/RunProfile.hpp"
 #include "run/RunRecorder.hpp"
 #include "run/RunReporter.hpp"
+#include "run/ShardChoice.hpp"
 #include "tasks/setup/TrainingSetup.hpp"
 #include "train/CheckpointWriter.hpp"
 #include "train/Trainer.hpp"
@@ -149,6 +150,7 @@ class TaskRun {
   TrainerState trainer_state() const;
   std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }
 
+  ShardChoice shard_;
   TrainingSetup setup_;
   std::unique_ptr<StepObserver> phase_ranges_;  ///< null on CPUs
   StepClock clock_;

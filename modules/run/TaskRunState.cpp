@@ -62,6 +62,7 @@ RunSummary TaskRun::summary() const {
   answers_.add_to(summary);
   if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
   exchange_.add_to(summary);
+  shard_.add_to(summary);
   if (const auto step = divergence_.diverged_step()) summary.integers["diverged_step"] = *step;
   return summary;
 }
@@ -71,6 +72,7 @@ TrainerState TaskRun::trainer_state() const {
   state.extra.merge(early_stopping_.state());
   state.extra.merge(divergence_.state());
   exchange_.add_to(state);
+  shard_.add_to(state);
   return state;
 }
 

@@ -19,12 +19,8 @@ DeckKeys parallel_keys() {
   using enum KeyEffect;
   return {
       {"parallel.strategy", any, speed, "strategy", "data parallelism: who reads, reduces gradients and updates"},
-      {"parallel.shard",
-       any,
-       speed,
-       "sharding",
-       "what is split over ranks instead of replicated",
-       {.reserved = "auto", .available = "none optimizer full hybrid"}},
+      {"parallel.shard", any, speed, "sharding",
+       "what is split over ranks instead of replicated; `auto`: what sends least of those that fit the memory"},
       {"parallel.shard_group", any, speed, "shard group",
        "with `shard: hybrid` the ranks that share one copy of the weights; `auto`: those of a node"},
       {"parallel.sync_batch_norm",

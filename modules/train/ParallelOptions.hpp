@@ -16,10 +16,17 @@ enum class StrategyName { dp, ddp, ddp_ds };
 inline constexpr Word<StrategyName> kStrategyWords[] = {
     {"dp", StrategyName::dp}, {"ddp", StrategyName::ddp}, {"ddp-ds", StrategyName::ddp_ds}};
 
-/// parallel.shard: what is split over the ranks instead of being held by each (docs/sharding.md)
-enum class Shard { none, optimizer, full, hybrid };
-inline constexpr Word<Shard> kShardWords[] = {
-    {"none", Shard::none}, {"optimizer", Shard::optimizer}, {"full", Shard::full}, {"hybrid", Shard::hybrid}};
+/// parallel.shard: what is split over the ranks instead of being held by each (docs/sharding.md). `automatic` is what
+/// a deck says alone: a run replaces it (run/ShardChoice.hpp).
+enum class Shard { none, optimizer, full, hybrid, automatic };
+inline constexpr Word<Shard> kShardWords[] = {{"none", Shard::none},
+                                              {"optimizer", Shard::optimizer},
+                                              {"full", Shard::full},
+                                              {"hybrid", Shard::hybrid},
+                                              {"auto", Shard::automatic}};
+
+/// Where trainer.json names, in its texts, what a run with `auto` has chosen.
+inline constexpr const char* kChosenShard = "chosen_shard";
 
 struct ParallelOptions : ExchangeOptions {
   StrategyName strategy = StrategyName::ddp_ds;

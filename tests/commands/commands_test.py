@@ -42,7 +42,7 @@ class Usage(CommandTest):
         self.assertEqual(result[2].count("none.yaml"), 1, result[2])
 
     def test_what_this_version_does_not_offer(self):
-        self.expect(2, run(1, "run", self.deck, "parallel.shard=auto"), "auto is not available")
+        self.expect(2, run(1, "run", self.deck, "run.cuda_graph=true"), "true is not available")
 
     def test_print_config_is_a_whole_deck(self):
         code, out, _ = run(2, "run", self.deck, "--print-config", "run.seed=7")

@@ -318,7 +318,7 @@ class Language(TuningCase):
         self.expect(4, run(1, "generate", checkpoint, "x"), "--adapter " + checkpoint)
 
     def test_what_is_wrong_with_a_deck_is_said(self):
-        self.expect(2, run(2, "run", self.deck, "parallel.shard=auto"), "auto is not available in this version")
+        self.expect(2, run(2, "run", self.deck, "run.cuda_graph=true"), "true is not available in this version")
         self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")
         self.expect(2, run(1, "run", self.deck, "data.image_size=32"), "belongs to task image")
         self.expect(4, run(2, "run", self.deck, "model.path=" + self.path("none")), "none")

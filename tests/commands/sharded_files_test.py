@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checkpoints that ranks write together, each the parts of the model and of the optimizer's state that it holds.
+"""Checkpoints that ranks write together, each the parts of the model and of the optimizer's state that it holds; and
+what they keep of a choice.
 
 usage: sharded_files_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
 
+import hashlib
 import json
 import os
 import random
@@ -88,6 +90,34 @@ class ShardedFiles(DeepCase, KilledRuns):
         self.expect(0, (process.returncode, out, err))
         spent = [float(s) for s in self.dataset(self.path("out/results.h5"), "/runs/main/metrics/checkpoint_write_s")]
         self.assertGreater(min(spent), 2, "otherwise nothing was tried")
+
+
+class ChosenSharding(DeepCase):
+    """parallel.shard=auto; which memory it is chosen for is tested on GPUs that are simulated."""
+
+    def test_ranks_with_enough_memory_split_nothing(self):
+        auto = ("parallel.shard=auto", *FULL)
+        self.expect(0, run(2, "run", self.deck, *auto, "run.steps=4"), r"shard +none \(auto\): a rank has .* it takes")
+        self.expect(0, run(2, "run", self.deck, *auto, "run.steps=6"), r"shard +none \(auto\): as before")
+        self.expect(0, run(3, "run", self.deck, *auto, "run.steps=7"), r"shard +none \(auto\): a rank has")
+        self.expect(0, run(2, "eval", self.checkpoint(step=7)))
+        self.expect(0, run(1, "run", self.deck, *auto), r"shard +none \(auto\): one rank holds everything")
+        self.assertIn("none (auto)", self.attribute(self.path("out/results.h5"), "/runs/main/chosen_shard"))
+
+    def test_a_checkpoint_of_split_weights_is_evaluated_as_it_was_trained(self):
+        self.expect(0, run(2, "run", self.deck, *FULL, SHARD))
+        state = Path(self.checkpoint(), "trainer.json")
+        # As if it had been chosen.
+        content = json.loads(state.read_text())
+        content["text"]["chosen_shard"] = "full"
+        content["deck"] = content["deck"].replace("shard: full", "shard: auto")
+        text = json.dumps(content)
+        state.write_text(text)
+        Path(self.checkpoint(), "COMPLETE").write_text(hashlib.sha256(text.encode()).hexdigest() + "\n")
+        recorded = float(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1])
+        code, out, err = run(2, "eval", self.checkpoint(), "--json")
+        self.assertEqual(code, 0, err)
+        self.assertAlmostEqual(json.loads(out)["loss"], recorded, delta=1e-5)
 
 
 if __name__ == "__main__":

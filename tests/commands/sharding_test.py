@@ -142,8 +142,8 @@ class Sharding(DeepCase, Same):
 
     def test_what_cannot_be_sharded_is_refused(self):
         for words, why in ((("parallel.strategy=ddp",), "ddp"),
-                           (("method={name: lora-dpo, rank: 4, reference: copy}",), "reference is copy"),
-                           (("parallel.shard=auto",), "auto")):
+                           (("parallel.shard=auto", "parallel.strategy=ddp"), "ddp"),
+                           (("method={name: lora-dpo, rank: 4, reference: copy}",), "reference is copy")):
             self.expect(2, run(2, "run", self.deck, SHARD, *words), why)
 
 

@@ -125,8 +125,9 @@ class MemoryTest(unittest.TestCase):
         cls.inputs = Inputs(folder)
         cls.output = Path(folder, "out")
 
-    def train(self, deck, *overrides, ranks=1, **settings):
-        shutil.rmtree(self.output, True)
+    def train(self, deck, *overrides, ranks=1, is_new=True, **settings):
+        if is_new:
+            shutil.rmtree(self.output, True)
         return run(ranks, "run", SOURCE / "inputs" / deck, "run.output=%s" % self.output, "run.device=cuda",
                    "run.epochs=null", "run.steps=3", "run.keep_checkpoints=0", "run.checkpoint_every=0",
                    "data.test=null", "evaluate={at_start: false, every_epochs: 0}", *overrides, **settings)
@@ -259,6 +260,26 @@ class TextChoices(MemoryTest):
         code, _, said = self.train("llm/lora.yaml", *self.overrides("run.micro_batch=%d" % fits),
                                    memory_mib=memory_mib)
         self.assertEqual(code, 0, said)
+
+    def test_what_is_split_is_what_sends_least_and_fits(self):
+        words = self.overrides("method={name: full}", "run.micro_batch=1", "run.global_batch=8",
+                               "run.keep_checkpoints=1")
+
+        def train(*more, **settings):
+            code, _, err = self.train("llm/lora.yaml", *words, *more, ranks=2, **settings)
+            choice = re.search(r"^shard +(\w+) \(auto\): (.*)$", err, re.M)
+            return code, choice and choice.groups()
+
+        for memory_mib, chosen, too_much in ((3000, "none", ""), (2600, "optimizer", "none with 3.02 GB"),
+                                             (2200, "full", "none with 3.02 GB, optimizer with 2.61 GB")):
+            code, (choice, reason) = train("parallel.shard=auto", memory_mib=memory_mib)
+            self.assertEqual((code, choice), (0, chosen))
+            self.assertRegex(reason, r"a rank has [\d.]+ GB, of which it takes [\d.]+ GB" +
+                             ("; too much were " + too_much if too_much else "") + "$")
+        # What was chosen stays, and is right: what sends less does not fit.
+        self.assertEqual(train("parallel.shard=auto", "run.steps=4", is_new=False, memory_mib=6000),
+                         (0, ("full", "as before")))
+        self.assertEqual(train("parallel.shard=optimizer", memory_mib=2200), (3, None))
 
     def test_what_fits_a_gpu_that_is_not_there(self):
         folder, _ = self.inputs.shape("llama3_70b_shape")

@@ -51,13 +51,18 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 
 }  // namespace
 
+std::unique_ptr<TextDataSource> open_training_set(const RunOptions& options, const Communicator& communicator,
+                                                  at::Device device, const std::optional<TextSetScan>& scan) {
+  return TextDataSource::open(training_options(options, communicator.size(), device), communicator, device, scan);
+}
+
 LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
                            const ShardRanks& sharding, std::shared_ptr<LanguageModel> model, const TaskScan& scan)
     : options_(options), communicator_(communicator), device_(device) {
-  const TextSourceOptions training = training_options(options, communicator.size(), device);
-  train_ = TextDataSource::open(training, communicator, device, scan.training_text);
+  train_ = open_training_set(options, communicator, device, scan.training_text);
   if (options.data.test)
-    test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
+    test_ = TextDataSource::open(test_options(options, training_options(options, communicator.size(), device)),
+                                 communicator, device, scan.test_text);
   // By itself, since loading is collective where weights are split.
   if (sharding.group != nullptr && !model)
     agreed(communicator_, [&] { with_known_errors([&] { LanguageModel::check_files(options_); }); });

@@ -2,6 +2,7 @@
 /// \file Tuning a language model as a task of a deck.
 
 #include <memory>
+#include <optional>
 
 #include "data/loading/TextDataSource.hpp"
 #include "generation/GenerationEvaluation.hpp"
@@ -13,6 +14,11 @@ namespace multicard {
 /// The name under which checkpoints tell the prompt template of their training data.
 inline constexpr const char* kTemplateOfRun = "template";
 inline constexpr const char* kTemplateDateOfRun = "template_date";
+
+/// Collective. The training set of a deck.
+std::unique_ptr<TextDataSource> open_training_set(const RunOptions& options, const Communicator& communicator,
+                                                  at::Device device,
+                                                  const std::optional<TextSetScan>& scan = std::nullopt);
 
 /// A language model and token shards.
 class LanguageTask final : public Task {

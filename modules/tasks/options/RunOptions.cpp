@@ -113,7 +113,7 @@ void check_shard(const RunOptions& options, Shard shard, const Refuse& refuse) {
            "Set parallel.strategy=ddp-ds.");
   if (shard == Shard::optimizer)
     check_split_state(options, refuse);
-  else if (shard != Shard::none)
+  else if (shard == Shard::full || shard == Shard::hybrid)
     check_split_weights(options, refuse);
 }
 
@@ -130,8 +130,9 @@ void check_sharding(Section& root, const RunOptions& options) {
   const auto refuse = [&](const std::string& why, const char* instead) {
     root.section("parallel")
         .reject("shard",
-                word + (shard == Shard::optimizer ? " splits the optimizer's state over ranks"
-                                                  : " splits the weights of a language model over ranks"),
+                word + (shard == Shard::automatic   ? " chooses what is split over ranks"
+                        : shard == Shard::optimizer ? " splits the optimizer's state over ranks"
+                                                    : " splits the weights of a language model over ranks"),
                 why, instead);
   };
   check_shard(options, shard, refuse);

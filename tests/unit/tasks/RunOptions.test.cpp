@@ -191,8 +191,8 @@ TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
 const std::string kTextDeck = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\n";
 
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
-  const std::string missing = "is not available in this version (available: none, optimizer, full, hybrid)";
-  EXPECT_EQ(complaint("parallel: {shard: auto}"), "deck x.yaml, parallel.shard: auto " + missing);
+  EXPECT_EQ(complaint("run: {cuda_graph: true}"),
+            "deck x.yaml, run.cuda_graph: true is not available in this version (available: auto, false)");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
             "deck x.yaml, method.name: expected one of full | lora | qlora | dpo | lora-dpo | qlora-dpo | qat | "
             "lora-qat, got 'dora'. Did you mean lora?");

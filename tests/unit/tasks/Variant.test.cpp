@@ -146,12 +146,11 @@ TEST(Sweep, FindsAnUnknownSweptKeyBeforeAnythingRuns) {
 }
 
 TEST(Sweep, KeepsARefusedVariantWithItsReason) {
-  const auto variants = expand(sweep_of("sweep: {parallel.shard: [auto, none]}"), 1);
+  const auto variants = expand(sweep_of("sweep: {run.cuda_graph: [true, false]}"), 1);
 
   ASSERT_EQ(variants.size(), 2U);
-  EXPECT_EQ(
-      variants[0].error,
-      "deck s.yaml, parallel.shard: auto is not available in this version (available: none, optimizer, full, hybrid)");
+  EXPECT_EQ(variants[0].error,
+            "deck s.yaml, run.cuda_graph: true is not available in this version (available: auto, false)");
   EXPECT_EQ(variants[1].error, "");
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+/// \file What a run splits over its ranks where its deck says parallel.shard: auto.
+
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "results/Columns.hpp"
+#include "state/CheckpointStore.hpp"
+#include "tasks/interface/TaskScan.hpp"
+#include "tasks/options/RunOptions.hpp"
+
+namespace multicard {
+
+/// What is split, and why.
+struct ShardChoice {
+  Shard shard = Shard::none;
+  std::string reason = {};  ///< empty: the deck says it
+  int num_ranks = 1;        ///< for which it was chosen
+
+  RunOptions applied_to(RunOptions options) const;
+  /// Attribute "chosen_shard".
+  void add_to(RunSummary& summary) const;
+  /// What choice_in() reads.
+  void add_to(TrainerState& state) const;
+};
+
+/// What the run that wrote a checkpoint had chosen; none where its deck said it.
+std::optional<ShardChoice> choice_in(const TrainerState& state);
+
+/// Collective. Of `none`, `optimizer`, `hybrid` (on several nodes) and `full`, which send ever more, the first that the
+/// deck allows and whose predicted memory fits each rank: with the deck's micro-batch, or one row where that is chosen
+/// afterwards, of the longest length in the training set; where none fits, the one that takes least. A run that is
+/// resumed on as many ranks keeps its choice. \param checkpoint that the run resumes from \param scan of the deck, in
+/// which what is read of the data here is kept \throws as the task of the deck and as MethodMemory, on all ranks
+ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
+                         const std::optional<std::string>& checkpoint, TaskScan& scan);
+
+}  // namespace multicard
