@@ -44,33 +44,13 @@ RowsAtOnce rows_at_once(const RunOptions& options, const Communicator& communica
   return {std::min(at_once, most), options.method.is_preference() ? rows.longest_sequence() : rows.longest_row()};
 }
 
-/// One way to split, and the ranks over which it does.
-struct Candidate {
-  Shard shard;
-  int num_ranks;
-};
-
-/// The candidates of a job by what they send: `none` and `optimizer` as many bytes, in one kind of collective and in
-/// two; `hybrid` gathers weights within nodes, `full` between them as well.
-std::vector<Candidate> candidates_for(const RunOptions& options, const Topology& topology, int num_ranks) {
-  std::vector<Candidate> candidates{{Shard::none, num_ranks}};
-  // The state of adapters is small.
-  if (!options.method.has_adapters()) candidates.push_back({Shard::optimizer, num_ranks});
-  const bool has_equal_nodes = topology.local_size * topology.num_nodes == num_ranks;
-  if (topology.num_nodes > 1 && topology.local_size > 1 && has_equal_nodes)
-    candidates.push_back({Shard::hybrid, topology.local_size});
-  candidates.push_back({Shard::full, num_ranks});
-  std::erase_if(candidates, [&](const Candidate& one) { return !can_be_split(options, one.shard); });
-  return candidates;
-}
-
 /// Predictions of one job, each kind measured when it is first asked for.
 class Predictions {
  public:
   Predictions(const RunOptions& options, at::Device device, const RowsAtOnce& rows)
       : options_(options), device_(device), rows_(rows) {}
 
-  std::int64_t bytes_of(const Candidate& candidate) {
+  std::int64_t bytes_of(const ShardCandidate& candidate) {
     if (!memory_ || num_ranks_ != candidate.num_ranks) {
       memory_.emplace(options_, device_, candidate.num_ranks);
       num_ranks_ = candidate.num_ranks;
@@ -89,12 +69,12 @@ class Predictions {
 };
 
 /// On rank 0.
-ShardChoice first_that_fits(const std::vector<Candidate>& candidates, Predictions& predictions,
+ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Predictions& predictions,
                             std::int64_t available) {
   ShardChoice least;
   std::int64_t least_bytes = 0;
   std::string others;
-  for (const Candidate& candidate : candidates) {
+  for (const ShardCandidate& candidate : candidates) {
     const std::int64_t bytes = predictions.bytes_of(candidate);
     const std::string_view word = word_of(candidate.shard, kShardWords);
     if (bytes <= available)
@@ -125,7 +105,7 @@ ShardChoice predicted(const RunOptions& options, const Communicator& communicato
     with_known_errors([&] {
       Predictions predictions(options, device, rows);
       choice =
-          first_that_fits(candidates_for(options, context.topology(), communicator.size()), predictions, available);
+          first_that_fits(shard_candidates(options, context.topology(), communicator.size()), predictions, available);
     });
     release_cached_device_memory(device);
   });
@@ -145,6 +125,18 @@ std::optional<ShardChoice> choice_before(const std::optional<std::string>& check
 }
 
 }  // namespace
+
+std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks) {
+  std::vector<ShardCandidate> candidates{{Shard::none, num_ranks}};
+  // The state of adapters is small.
+  if (!options.method.has_adapters()) candidates.push_back({Shard::optimizer, num_ranks});
+  const bool has_equal_nodes = topology.local_size * topology.num_nodes == num_ranks;
+  if (topology.num_nodes > 1 && topology.local_size > 1 && has_equal_nodes)
+    candidates.push_back({Shard::hybrid, topology.local_size});
+  candidates.push_back({Shard::full, num_ranks});
+  std::erase_if(candidates, [&](const ShardCandidate& one) { return !can_be_split(options, one.shard); });
+  return candidates;
+}
 
 RunOptions ShardChoice::applied_to(RunOptions options) const {
   options.parallel.shard = shard;

@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/Communicator.hpp"
+#include "comm/Topology.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/interface/TaskScan.hpp"
@@ -28,11 +30,24 @@ struct ShardChoice {
 /// What the run that wrote a checkpoint had chosen; none where its deck said it.
 std::optional<ShardChoice> choice_in(const TrainerState& state);
 
-/// Collective. Of `none`, `optimizer`, `hybrid` (on several nodes) and `full`, which send ever more, the first that the
-/// deck allows and whose predicted memory fits each rank: with the deck's micro-batch, or one row where that is chosen
-/// afterwards, of the longest length in the training set; where none fits, the one that takes least. A run that is
-/// resumed on as many ranks keeps its choice. \param checkpoint that the run resumes from \param scan of the deck, in
-/// which what is read of the data here is kept \throws as the task of the deck and as MethodMemory, on all ranks
+/// One way to split, and the ranks over which it does.
+struct ShardCandidate {
+  Shard shard = Shard::none;
+  int num_ranks = 1;
+
+  bool operator==(const ShardCandidate&) const = default;
+};
+
+/// Those that a deck allows on `num_ranks` ranks, by what they send: `none` and `optimizer` as many bytes, in one kind
+/// of collective and in two; `hybrid`, on several nodes with equally many ranks, gathers weights within nodes, `full`
+/// between them as well.
+std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks);
+
+/// Collective. Of shard_candidates() the first whose predicted memory fits each rank: with the deck's micro-batch, or
+/// one row where that is chosen afterwards, of the longest length in the training set; where none fits, the one that
+/// takes least. A run that is resumed on as many ranks keeps its choice. \param checkpoint that the run resumes from
+/// \param scan of the deck, in which what is read of the data here is kept \throws as the task of the deck and as
+/// MethodMemory, on all ranks
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
                          const std::optional<std::string>& checkpoint, TaskScan& scan);
 

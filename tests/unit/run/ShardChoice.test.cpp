@@ -1,0 +1,62 @@
+#include "run/ShardChoice.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/Deck.hpp"
+
+namespace multicard {
+namespace {
+
+RunOptions options_of(const std::string& more) {
+  return read_run_options(
+      Deck::parse("task: llm\nmodel: {path: m}\ndata: {train: t.h5}\nparallel: {shard: auto}\n" + more, "x.yaml"));
+}
+
+Topology nodes(int num_nodes, int ranks_of_this) {
+  return {Communicator::null(), 0, 0, ranks_of_this, num_nodes, {}, {}};
+}
+
+using Candidates = std::vector<ShardCandidate>;
+
+TEST(ShardChoice, HasCandidatesByWhatTheySend) {
+  const RunOptions full = options_of("method: {name: full}");
+
+  EXPECT_EQ(shard_candidates(full, nodes(1, 8), 8),
+            (Candidates{{Shard::none, 8}, {Shard::optimizer, 8}, {Shard::full, 8}}));
+  EXPECT_EQ(shard_candidates(full, nodes(2, 4), 8),
+            (Candidates{{Shard::none, 8}, {Shard::optimizer, 8}, {Shard::hybrid, 4}, {Shard::full, 8}}));
+}
+
+TEST(ShardChoice, LeavesOutWhatCannotBeSplit) {
+  const RunOptions full = options_of("method: {name: full}"), lora = options_of("method: {name: lora, rank: 4}");
+  const RunOptions copy = options_of("method: {name: dpo, reference: copy}");
+  const RunOptions averaged = options_of("method: {name: full}\nrun: {ema_decay: 0.9}");
+
+  EXPECT_EQ(shard_candidates(full, nodes(2, 3), 7).size(), 3U) << "nodes have 3 and 4 ranks";
+  EXPECT_EQ(shard_candidates(full, nodes(4, 1), 4).size(), 3U) << "nodes have one rank";
+  EXPECT_EQ(shard_candidates(lora, nodes(1, 4), 4), (Candidates{{Shard::none, 4}, {Shard::full, 4}}));
+  EXPECT_EQ(shard_candidates(copy, nodes(1, 4), 4), (Candidates{{Shard::none, 4}, {Shard::optimizer, 4}}));
+  EXPECT_EQ(shard_candidates(averaged, nodes(2, 2), 4), (Candidates{{Shard::none, 4}, {Shard::optimizer, 4}}));
+}
+
+TEST(ShardChoice, IsFoundInWhatACheckpointKeeps) {
+  TrainerState state;
+  ShardChoice{Shard::hybrid, "why", 8}.add_to(state);
+
+  const std::optional<ShardChoice> found = choice_in(state);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->shard, Shard::hybrid);
+  EXPECT_EQ(found->num_ranks, 8);
+  EXPECT_EQ(found->reason, "hybrid (auto): as before");
+
+  TrainerState said;
+  ShardChoice{Shard::full}.add_to(said);
+  EXPECT_FALSE(choice_in(said)) << "the deck said it";
+  for (const char* word : {"auto", "all", ""}) {
+    state.text[kChosenShard] = word;
+    EXPECT_FALSE(choice_in(state)) << word;
+  }
+}
+
+}  // namespace
+}  // namespace multicard
