@@ -42,7 +42,7 @@ std::optional<BestCheckpoint> best_until(const std::string& folder, std::int64_t
   return best && best->step <= step ? best : std::nullopt;
 }
 
-/// For each rank. Rank 0 alone reads all of the tensors to see that they are the checkpoint's.
+/// For each rank. Together they read all of the tensors to see that they are the checkpoint's.
 TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
   TrainingState state;
   state.trainer = CheckpointStore::read_state(folder);
@@ -50,7 +50,7 @@ TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, cons
   state.source = "checkpoint " + folder;
   const bool is_root = setup.communicator.is_root();
   with_older_one(folder, [&] {
-    if (is_root) CheckpointStore::verify(folder);
+    CheckpointStore::verify(folder, setup.communicator.rank(), setup.communicator.size());
     state.parts = read_parts(folder, setup.parts());
     setup.load(state);
   });
@@ -133,7 +133,7 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
 }
 
 // Three parts with different readers: tensors by each rank (the files' pages are shared on a node), their checksums by
-// rank 0, the record by each rank once rank 0 has found that it is the file that the checkpoint names.
+// the ranks in turn, the record by each rank once rank 0 has found that it is the file that the checkpoint names.
 TrainingState resume_from(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
   const Communicator& communicator = setup.communicator;
   TrainingState state;

@@ -124,9 +124,9 @@ class CheckpointStore {
   static TrainerState read_state(const std::string& checkpoint);
   /// How checkpoints of a run that begins from `checkpoint` name it. \throws DataError when it cannot be read.
   static CheckpointOrigin origin_of(const std::string& checkpoint);
-  /// Reads all tensor files. \throws DataError naming the file that is missing, has another length than when it was
-  /// written, or other content.
-  static void verify(const std::string& checkpoint);
+  /// Reads all tensor files; of `num_ranks` that do so, each reads its share. \throws DataError naming the file that is
+  /// missing, has another length than when it was written, or other content.
+  static void verify(const std::string& checkpoint, int rank = 0, int num_ranks = 1);
   /// Whether records were written with the checkpoint.
   static bool names_records(const std::string& checkpoint);
   /// Whether the file `records` is the one that was written with the checkpoint. Only timings and metrics depend on it,

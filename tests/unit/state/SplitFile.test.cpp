@@ -132,6 +132,14 @@ TEST_F(SplitCheckpoint, IsVerifiedInTheRangesThatRanksHaveWritten) {
   std::string bytes = read_file(path);
   bytes[bytes.size() / 2] ^= 1;
   write_file(path, bytes);
+  int num_finders = 0;
+  for (int rank = 0; rank < 4; ++rank)
+    try {
+      CheckpointStore::verify(folder_, rank, 4);
+    } catch (const Error&) {
+      ++num_finders;
+    }
+  EXPECT_EQ(num_finders, 1) << "each part is read by one rank";
   try {
     CheckpointStore::verify(folder_);
     ADD_FAILURE() << "no error";
