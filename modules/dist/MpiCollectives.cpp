@@ -101,7 +101,7 @@ std::unique_ptr<Work> MpiCollectives::start(CollectiveKind kind, std::int64_t by
       thread_.submit([this, kind, bytes, name, operation = std::move(operation), waited_s, sequence = num_large_++] {
         const Watchdog::Guard guard(communicator_.watchdog(), name);
         WorkScope work(WorkKind::collective, name_of(kind), bytes);
-        work.set_sequence(sequence);
+        work.set_sequence(ranks_, sequence);
         *waited_s = operation();
         work.set_waited(*waited_s);
       });
@@ -137,7 +137,7 @@ void MpiCollectives::run_here(CollectiveKind kind, std::int64_t bytes, const cha
     const CollectiveWait waiting;
     const Watchdog::Guard guard(communicator_.watchdog(), name);
     WorkScope work(WorkKind::collective, name, bytes);
-    work.set_sequence(num_here_++);
+    work.set_sequence(ranks_, num_here_++);
     waited_s = operation();
     work.set_waited(waited_s);
   }

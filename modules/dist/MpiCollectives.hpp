@@ -40,7 +40,7 @@ class MpiCollectives : public TensorCollectives {
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
   std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
-  void number_from(std::int64_t first) override { num_large_ = num_here_ = first; }
+  void set_group(const RankGroup& group) override { ranks_ = group; }
   ReceivedByRank received() const override { return all_reduce_.received(); }
 
  private:
@@ -69,6 +69,7 @@ class MpiCollectives : public TensorCollectives {
   HostCopies copies_;
   std::vector<NumberedMemory> memories_;  ///< those of tensors that are gone leave with the next allocation
   std::size_t num_allocated_ = 0;
+  RankGroup ranks_;
   std::int64_t num_large_ = 0, num_here_ = 0;  ///< operations so far on either thread: equal on all ranks
   CommStats stats_;
   CommThread thread_;

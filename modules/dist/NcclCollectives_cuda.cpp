@@ -18,6 +18,7 @@
 #include "dist/NcclComm.hpp"
 #include "dist/NcclCommDtypeAllReduce.hpp"
 #include "dist/TensorChecks.hpp"
+#include "profiler/WorkScope.hpp"
 
 namespace multicard {
 
@@ -204,6 +205,7 @@ class NcclCollectives final : public TensorCollectives {
   }
 
   std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
+  void set_group(const RankGroup& group) override { ranks_ = group; }
 
  private:
   using Body = std::function<void(cudaStream_t)>;
@@ -215,6 +217,7 @@ class NcclCollectives final : public TensorCollectives {
                                       std::int64_t bytes, const Body& body) {
     // During capture nothing runs: there is nothing to time or to monitor, and the guard covers the calls alone.
     const bool captured = is_capturing();
+    const LaunchScope launching(ranks_);
     auto guard = std::make_unique<Watchdog::Guard>(communicator_.watchdog(), operation);
     at::cuda::CUDAEvent ready;
     ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
@@ -256,6 +259,7 @@ class NcclCollectives final : public TensorCollectives {
 
   Communicator communicator_;
   at::Device device_;
+  RankGroup ranks_;
   NcclComm nccl_;
   NcclCommDtypeAllReduce comm_dtype_all_reduce_;
   c10::cuda::CUDAStream stream_;

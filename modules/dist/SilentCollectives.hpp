@@ -37,6 +37,7 @@ class SilentCollectives : public TensorCollectives {
     others_->scatter_rows(all, mine, rows, root);
   }
   std::map<std::string, CommunicationTotals> totals() override { return others_->totals(); }
+  void set_group(const RankGroup& group) override { others_->set_group(group); }
 
  private:
   std::unique_ptr<TensorCollectives> others_;

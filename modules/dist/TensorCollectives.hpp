@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/Measures.hpp"
+#include "base/RankGroup.hpp"
 #include "comm/Communicator.hpp"
 #include "dist/ExchangeOptions.hpp"
 #include "dist/ReceivedBytes.hpp"
@@ -105,9 +106,8 @@ class TensorCollectives {
   /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter, all_gather, reduce_scatter. Exposed time is
   /// the time spent waiting: on the host, or of the device's current stream.
   virtual std::map<std::string, CommunicationTotals> totals() = 0;
-  /// Numbers operations from here on in what is profiled, so that those of several collectives differ. Before the
-  /// first.
-  virtual void number_from(std::int64_t first) { (void)first; }
+  /// Which ranks of the run these are, for what is profiled; all of them by default. Before the first operation.
+  virtual void set_group(const RankGroup& group) { (void)group; }
   /// What all-reduces have received from other nodes so far, where that is known (mpi).
   virtual ReceivedByRank received() const { return {}; }
 };

@@ -29,6 +29,10 @@ void RangeLog::report(const WorkRange& work) {
   report_by([&](Timeline& timeline) { timeline.work.push_back(work); });
 }
 
+void RangeLog::report(const CollectiveLaunch& launch) {
+  report_by([&](Timeline& timeline) { timeline.launches.push_back(launch); });
+}
+
 void RangeLog::report(InstantEvent moment) {
   report_by([&](Timeline& timeline) { timeline.moments.push_back(std::move(moment)); });
 }

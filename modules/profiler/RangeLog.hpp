@@ -70,6 +70,7 @@ class RangeLog {
   /// To the open log, if it is for a time line. Any thread.
   /// @{
   static void report(const WorkRange& work);
+  static void report(const CollectiveLaunch& launch);
   static void report(InstantEvent moment);
   static void report(const CounterValue& value);
   /// @}

@@ -31,6 +31,18 @@ void WorkScope::set_waited(double seconds) {
   if (seconds >= 0) work_.waited_ns = std::llround(kNsPerSecond * seconds);
 }
 
+LaunchScope::LaunchScope(const RankGroup& group) {
+  launch_.group = group;
+  launch_.begin = wall_clock_ns();
+}
+
+LaunchScope::~LaunchScope() {
+  if (!RangeLog::takes_reports()) return;
+  launch_.end = wall_clock_ns();
+  launch_.thread = gettid();
+  RangeLog::report(launch_);
+}
+
 void report_work(WorkKind kind, const char* name, std::int64_t ns, std::int64_t bytes) {
   if (!RangeLog::takes_reports()) return;
   WorkRange work;

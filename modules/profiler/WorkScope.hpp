@@ -16,15 +16,30 @@ class WorkScope {
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
 
-  /// Of a collective: which of its name it is, and how long the last rank was awaited.
-  void set_sequence(std::int64_t sequence) { work_.sequence = sequence; }
+  /// Of a collective: which of its name it is among those of a group, and how long the last rank was awaited.
+  void set_sequence(const RankGroup& group, std::int64_t sequence) {
+    work_.group = group;
+    work_.sequence = sequence;
+  }
   void set_waited(double seconds);
 
  private:
   WorkRange work_;
 };
 
-/// The same for work that has ended just now and took `ns`.
+/// For its lifetime this thread puts a collective of a group on a stream of the GPU: what it launches belongs to it.
+class LaunchScope {
+ public:
+  explicit LaunchScope(const RankGroup& group);
+  ~LaunchScope();
+  LaunchScope(const LaunchScope&) = delete;
+  LaunchScope& operator=(const LaunchScope&) = delete;
+
+ private:
+  CollectiveLaunch launch_;
+};
+
+/// The same as WorkScope for work that has ended just now and took `ns`.
 void report_work(WorkKind kind, const char* name, std::int64_t ns, std::int64_t bytes);
 
 }  // namespace multicard

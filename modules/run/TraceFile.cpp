@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -45,10 +46,34 @@ std::string packed(const std::vector<CollectiveEntry>& entries) {
   return pack.take();
 }
 
-std::vector<CollectiveEntry> unpacked(const std::string& bytes) {
-  std::vector<CollectiveEntry> entries;
-  if (!bytes.empty()) Unpacker{bytes}(entries);
-  return entries;
+void append_unpacked(const std::string& bytes, std::vector<CollectiveEntry>& entries) {
+  if (bytes.empty()) return;
+  std::vector<CollectiveEntry> more;
+  Unpacker{bytes}(more);
+  entries.insert(entries.end(), more.begin(), more.end());
+}
+
+using EntriesByDistance = std::map<int, std::vector<CollectiveEntry>>;
+
+/// What this rank must know of its neighbours in each of its groups.
+struct NeighbourEntries {
+  std::vector<CollectiveEntry> before, after;
+};
+
+/// Collective. Groups in which neighbours are equally far from each other exchange at once.
+NeighbourEntries exchanged(const Communicator& communicator, const EntriesByDistance& mine) {
+  NeighbourEntries others;
+  const auto next_distance = [&](int distance) {
+    const auto next = mine.upper_bound(distance);
+    return communicator.allreduce(next == mine.end() ? communicator.size() : next->first, ReduceOp::min);
+  };
+  for (int distance = next_distance(0); distance < communicator.size(); distance = next_distance(distance)) {
+    const auto found = mine.find(distance);
+    const std::string bytes = packed(found == mine.end() ? std::vector<CollectiveEntry>{} : found->second);
+    append_unpacked(communicator.shift(bytes, distance), others.before);
+    append_unpacked(communicator.shift(bytes, -distance), others.after);
+  }
+  return others;
 }
 
 /// The events of a rank; of a rank that has none, or not the memory for them, its name alone, so that the parts of all
@@ -64,12 +89,12 @@ class RankPart {
     });
   }
 
-  const std::vector<CollectiveEntry>& entries() const { return entries_; }
+  const EntriesByDistance& entries() const { return entries_; }
 
-  TimelinePart write(const std::vector<CollectiveEntry>& before, const std::vector<CollectiveEntry>& after) {
+  TimelinePart write(const NeighbourEntries& others) {
     TimelinePart part;
     attempt([&] {
-      if (text_) part = text_->part(before, after);
+      if (text_) part = text_->part(others.before, others.after);
     });
     return part.bytes.empty() ? TimelineText({}, {}, rank_).part({}, {}) : std::move(part);
   }
@@ -87,7 +112,7 @@ class RankPart {
 
   TimelineRank rank_;
   std::unique_ptr<TimelineText> text_;
-  std::vector<CollectiveEntry> entries_;
+  EntriesByDistance entries_;
 };
 
 }  // namespace
@@ -138,10 +163,7 @@ void TraceFile::write_parts(const std::optional<RecordedTimeline>& recorded, con
   self.origin = communicator_.broadcast_value(opened_.wall);  // of rank 0, whose clock is the common one
   self.clock_error_ns = communicator_.allreduce(clock.error(), ReduceOp::max);
   RankPart part(recorded, self);
-  const std::string mine = packed(part.entries());
-  const std::vector<CollectiveEntry> before = unpacked(communicator_.shift(mine, 1)),
-                                     after = unpacked(communicator_.shift(mine, -1));
-  const TimelinePart written = part.write(before, after);
+  const TimelinePart written = part.write(exchanged(communicator_, part.entries()));
   const std::int64_t bytes = write_in_rank_order(path, communicator_, written.bytes);
   const std::int64_t num_events = communicator_.allreduce(written.num_events, ReduceOp::sum);
   if (communicator_.is_root())

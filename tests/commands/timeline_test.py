@@ -17,8 +17,10 @@ import sys
 import unittest
 from pathlib import Path
 
+import time_line
 from command_test import POST, CommandTest, run
 from share_test import ShareTest
+from tuning_case import TuningCase, deeper_model
 
 TRACE = ("profile.enabled=true", "profile.trace=true", "profile.skip_steps=1", "profile.steps=2",
          "evaluate.every_epochs=0")
@@ -34,10 +36,6 @@ class Timeline(CommandTest):
     def traced(self, ranks=2, *overrides):
         self.prepare()
         return self.expect(0, run(ranks, "run", self.deck, *TRACE, *overrides))
-
-    def events(self):
-        trace = json.loads(gzip.decompress(Path(self.file).read_bytes()))
-        return trace["multicard_trace"], trace["traceEvents"]
 
     def profile(self, table):
         done = subprocess.run([POST, "profile", self.path("out/results.h5"), "--csv", table], capture_output=True,
@@ -58,10 +56,10 @@ class Timeline(CommandTest):
     def test_has_the_steps_phases_operators_and_collectives_of_every_rank(self):
         _, _, err = self.traced()
         self.assertRegex(err, r"time line of \d+ events: .*/trace-step1\.json\.gz \(\d+\.\d MB; clocks .* to \S+ us\)")
-        header, events = self.events()
+        header, events = time_line.read(self.file)
         self.assertEqual((header["ranks"], header["first_step"], header["steps"]), (2, 1, 2))
         self.assertLess(header["clock_error_us"], 1000)
-        boxes = [event for event in events if event["ph"] == "X"]
+        boxes = time_line.boxes_of(events)
         operators = self.profile("operators")
         for rank, pid in ((0, 10), (1, 20)):
             of_rank = [box for box in boxes if box["pid"] == pid]
@@ -80,7 +78,7 @@ class Timeline(CommandTest):
             self.assertIn((10, name), counters)
             self.assertIn((20, name), counters)
         self.check_nesting(boxes)
-        self.check_arrows(events, boxes)
+        self.assertEqual(set(time_line.check_arrows(self, header, events)), {(0, 1)})
         done = subprocess.run([POST, "trace", self.file], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("multicard-post profile makes the tables", done.stderr)
@@ -104,22 +102,6 @@ class Timeline(CommandTest):
                 self.assertTrue(not open_boxes or self.holds(open_boxes[-1], box), (open_boxes[-1:], box))
                 open_boxes.append(box)
 
-    def check_arrows(self, events, boxes):
-        by_key = collections.defaultdict(dict)
-        for box in boxes:
-            if box["cat"] == "collective":
-                by_key[box["name"], box["args"]["sequence"]][box["pid"]] = box
-        for key, ends in by_key.items():
-            self.assertEqual(set(ends), {10, 20}, key)
-        arrows = collections.defaultdict(dict)
-        for event in events:
-            if event["ph"] in "sf":
-                arrows[event["name"], event["id"]][event["ph"]] = event
-        self.assertEqual(len(arrows), len(by_key))
-        for arrow in arrows.values():
-            self.assertLessEqual(arrow["s"]["ts"], arrow["f"]["ts"])
-            self.assertEqual({arrow["s"]["pid"], arrow["f"]["pid"]}, {10, 20})
-
     def test_is_read_by_perfetto_without_an_error(self):
         self.traced()
         errors, slices, flows, collectives, counters, processes = self.query(
@@ -134,7 +116,7 @@ class Timeline(CommandTest):
             "join process_counter_track t on track_id = t.id group by name",
             "select name from process where name like 'rank%' order by name")
         self.assertEqual(errors, [])
-        _, events = self.events()
+        _, events = time_line.read(self.file)
         written = collections.Counter(event["cat"] for event in events if event["ph"] == "X")
         self.assertEqual({row["category"]: row["count"] for row in slices if row["category"] != "decision"},
                          dict(written))
@@ -184,6 +166,28 @@ class Timeline(CommandTest):
         self.expect(2, run(1, "run", self.deck, "profile.trace=true"), "profile.enabled")
 
 
+class ShardedTimeline(TuningCase):
+    def write_deck(self):
+        self.model = self.path("deep")
+        deeper_model(self.model, 5)
+        super().write_deck()
+
+    def collectives(self, ranks, *overrides):
+        """How many collectives of 2 steps join which ranks."""
+        self.expect(0, run(ranks, "run", self.deck, *TRACE, "run.steps=4", "run.checkpoint_every=0",
+                           "evaluate.every_steps=0", "method={name: full}", *overrides))
+        return time_line.check_arrows(self, *time_line.read(self.path("out/trace-step1.json.gz")))
+
+    def test_split_weights_join_all_ranks(self):
+        self.assertEqual(set(self.collectives(2, "parallel.shard=full")), {(0, 1)})
+
+    def test_groups_and_copies_join_their_own_ranks(self):
+        found = self.collectives(4, "parallel={shard: hybrid, shard_group: 2}")
+        self.assertEqual(set(found), {(0, 1, 2, 3), (0, 1), (2, 3), (0, 2), (1, 3)})
+        self.assertEqual(found[0, 1], found[2, 3])
+        self.assertEqual(found[0, 2], found[1, 3])
+
+
 class SharedTimeline(ShareTest):
     def test_marks_the_decisions_of_the_scheduler(self):
         profile = "profile.enabled: true, profile.trace: true, profile.skip_steps: 0, profile.steps: 1000"
@@ -193,9 +197,9 @@ class SharedTimeline(ShareTest):
         self.assertIn("long: 1 -> 2 ranks", err)
         lines = []
         for path in Path(self.path("shared/tasks/long")).glob("trace-*.json.gz"):
-            trace = json.loads(gzip.decompress(path.read_bytes()))
-            decided = [event["args"]["detail"] for event in trace["traceEvents"] if event["ph"] == "i"]
-            lines.append((trace["multicard_trace"]["first_step"], trace["multicard_trace"]["ranks"], decided))
+            header, events = time_line.read(path)
+            decided = [event["args"]["detail"] for event in events if event["ph"] == "i"]
+            lines.append((header["first_step"], header["ranks"], decided))
         lines.sort()
         # The last part of the window on one rank has the decision.
         first_on_two = [ranks for _, ranks, _ in lines].index(2)

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from fake_run import SOURCE, TINY_MODEL, FakeGpuTest, main, run
+import time_line
 from command_test import POST
 
 FIRST, STEPS = 8, 4  # the same steps are counted: batches of text differ
@@ -100,6 +101,16 @@ class Profiles(FakeGpuTest):
 
     def test_lora(self):
         self.check(2, self.language)
+
+    def test_arrows_of_a_time_line_join_the_ranks_of_a_group(self):
+        self.profile(4, self.language, "method={name: full}", "profile.trace=true",
+                     "parallel={shard: hybrid, shard_group: 2}")
+        header, events = time_line.read(self.path("profiled/trace-step%d.json.gz" % FIRST))
+        found = time_line.check_arrows(self, header, events)
+        for ranks in ((0, 1), (2, 3), (0, 2), (1, 3)):
+            self.assertGreater(found[ranks], 0, found)
+        for box in time_line.boxes_of(events):
+            self.assertEqual("nccl" in box["name"], "sequence" in box.get("args", {}), box)
 
     def page_of_study(self, deck, *overrides):
         results = self.path("study")

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/RankGroup.hpp"
 #include "profile/Spans.hpp"
 
 namespace multicard {
@@ -19,8 +20,15 @@ struct WorkRange : Span {
   const char* name = "";        ///< of static storage
   std::int64_t thread = 0;      ///< as the system numbers it
   std::int64_t bytes = -1;      ///< -1: not known, as below
-  std::int64_t sequence = -1;   ///< of collectives: equal on all ranks for the same one among those of its name
+  std::int64_t sequence = -1;   ///< of collectives: equal on all ranks of `group` for the same one of its name
   std::int64_t waited_ns = -1;  ///< of collectives: until the last rank had entered
+  RankGroup group = {};         ///< of collectives
+};
+
+/// While a thread put a collective on a stream of the GPU.
+struct CollectiveLaunch : Span {
+  std::int64_t thread = 0;  ///< as the system numbers it
+  RankGroup group;
 };
 
 /// Something that took no time: a decision.
@@ -41,6 +49,7 @@ struct Timeline {
   std::vector<Span> steps;  ///< in the order of time, the first is step `first_step`
   std::int64_t first_step = 0;
   std::vector<WorkRange> work;
+  std::vector<CollectiveLaunch> launches;  ///< in the order of time
   std::vector<InstantEvent> moments;
   std::vector<CounterValue> counters;
   std::map<std::int64_t, std::int32_t> threads;      ///< numbers in the trace by those of the system

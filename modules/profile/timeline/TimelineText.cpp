@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,17 +28,28 @@ EntryTimes by_key(const std::vector<CollectiveEntry>& entries) {
   return times;
 }
 
+int distance_of(const TrackEvent& event) {
+  return event.group ? event.group->distance : 1;
+}
+
+/// "0-3", "1, 3" or "0, 4, ..., 60".
+std::string ranks_of(const RankGroup& group) {
+  const int second = group.first + group.distance, last = group.first + (group.count - 1) * group.distance;
+  if (group.distance == 1) return fmt::format("{}-{}", group.first, last);
+  if (group.count == 2) return fmt::format("{}, {}", group.first, last);
+  return fmt::format("{}, {}, {}{}", group.first, second, group.count > 3 ? "..., " : "", last);
+}
+
 /// Two collectives of one key would have two arrows of one number: the first has it.
-std::vector<CollectiveEntry> entries_of(const std::vector<Track>& tracks, const TimelineRank& rank) {
-  EntryTimes times;
+std::map<int, std::vector<CollectiveEntry>> entries_of(const std::vector<Track>& tracks, const TimelineRank& rank) {
+  std::unordered_set<std::uint64_t> known;
+  std::map<int, std::vector<CollectiveEntry>> entries;
   for (const Track& track : tracks)
     for (const TrackEvent& event : track.events)
-      if (event.collective != 0) times.emplace(event.collective, rank.common(event.begin));
-  std::vector<CollectiveEntry> entries;
-  entries.reserve(times.size());
-  for (const auto& [key, begin] : times)
-    entries.push_back({key, begin});
-  std::ranges::sort(entries, {}, &CollectiveEntry::key);
+      if (event.collective != 0 && known.insert(event.collective).second)
+        entries[distance_of(event)].push_back({event.collective, rank.common(event.begin)});
+  for (auto& [distance, of_groups] : entries)
+    std::ranges::sort(of_groups, {}, &CollectiveEntry::key);
   return entries;
 }
 
@@ -83,12 +95,12 @@ class PartWriter {
     gzip_.flush();
   }
 
-  /// An arrow to or from the rank before, and one to or from the rank after.
+  /// An arrow to or from the rank of the group before, and one to or from the rank after.
   void write_arrows(const Track& track, std::int64_t first_lane, const TrackEvent& event, const EntryTimes& before,
                     const EntryTimes& after) {
     const std::int64_t mine = rank_.common(event.begin);
     if (const auto other = before.find(event.collective); other != before.end())
-      write_arrow(track, first_lane, event, rank_.rank - 1, /*begins_here=*/mine < other->second);
+      write_arrow(track, first_lane, event, rank_.rank - distance_of(event), /*begins_here=*/mine < other->second);
     if (const auto other = after.find(event.collective); other != after.end())
       write_arrow(track, first_lane, event, rank_.rank, /*begins_here=*/mine <= other->second);
   }
@@ -144,6 +156,7 @@ class PartWriter {
     if (event.step >= 0) argument("step", event.step);
     if (event.bytes >= 0) argument("bytes", event.bytes);
     if (event.collective != 0) argument("sequence", sequence);
+    if (event.group) argument("ranks", json_text(nlohmann::json(ranks_of(*event.group))));
     if (event.waited_ns >= 0) argument("waited_us", decimal(event.waited_ns));
     if (!is_first) text() += '}';
   }
@@ -211,12 +224,12 @@ void write_gpu_busy(PartWriter& part, const std::vector<Track>& tracks) {
 void write_tracks(PartWriter& part, const std::vector<Track>& tracks, const EntryTimes& before,
                   const EntryTimes& after) {
   std::int64_t first_lane = PartWriter::kFirstTrack;
-  std::unordered_map<std::uint64_t, bool> has_arrows;
+  std::unordered_set<std::uint64_t> has_arrows;
   for (const Track& track : tracks) {
     part.name_track(track, first_lane);
     for (const TrackEvent& event : track.events) {
       part.write_box(track, first_lane, event);
-      if (event.collective != 0 && has_arrows.emplace(event.collective, true).second)
+      if (event.collective != 0 && has_arrows.insert(event.collective).second)
         part.write_arrows(track, first_lane, event, before, after);
     }
     first_lane += track.num_lanes;
@@ -240,7 +253,7 @@ TimelineText::TimelineText(const Trace& trace, const Timeline& timeline, Timelin
 
 TimelineText::~TimelineText() = default;
 
-std::vector<CollectiveEntry> TimelineText::entries() const {
+std::map<int, std::vector<CollectiveEntry>> TimelineText::entries() const {
   return entries_of(content_->tracks, rank_);
 }
 

@@ -7,11 +7,12 @@
 ///
 /// A rank is a process there, "rank 007 (host)", with the tracks "steps" (steps, and in them their phases), "blocks"
 /// (of the model's forward pass), and for each thread its operators and calls, and its other work; its GPU is another
-/// process, with a track for each stream. Collectives are connected by arrows from rank to rank: one leads from each
-/// rank to the next or back, from the one that entered first to the other.
+/// process, with a track for each stream. Collectives are connected by arrows from rank to rank of their group: one
+/// leads from each rank to the next or back, from the one that entered first to the other.
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct TimelineRank {
   std::int64_t clock_error_ns = 0;                   ///< largest over ranks
 };
 
-/// When a rank entered a collective; trivially copyable, to be sent to the neighbours.
+/// When a rank entered a collective; trivially copyable, to be sent to its neighbours in the group.
 struct CollectiveEntry {
   std::uint64_t key = 0;   ///< the same for the same collective on all ranks
   std::int64_t begin = 0;  ///< on the common clock
@@ -53,9 +54,9 @@ class TimelineText {
   TimelineText(const TimelineText&) = delete;
   TimelineText& operator=(const TimelineText&) = delete;
 
-  /// The collectives of this rank; of several with one key the first.
-  std::vector<CollectiveEntry> entries() const;
-  /// \param before, after the entries of the ranks before and after this one; empty where there is none
+  /// The collectives of this rank by the distance of neighbours in their group; of several with one key the first.
+  std::map<int, std::vector<CollectiveEntry>> entries() const;
+  /// \param before, after those of the ranks before and after this one in its groups; empty where there is none
   TimelinePart part(const std::vector<CollectiveEntry>& before, const std::vector<CollectiveEntry>& after) const;
 
  private:

@@ -95,7 +95,9 @@ std::map<std::int64_t, Track> work_tracks(const Timeline& timeline, EscapedNames
         event_of(work, names.id(work.name), kWorkCategories[static_cast<std::size_t>(work.kind)]));
     event.bytes = work.bytes;
     event.waited_ns = work.waited_ns;
-    if (work.kind == WorkKind::collective) event.collective = collective_key(work.name, work.sequence);
+    if (work.kind != WorkKind::collective) continue;
+    event.collective = collective_key(work.name, work.group, work.sequence);
+    if (!work.group.is_all()) event.group = &work.group;
   }
   return by_thread;
 }
@@ -107,9 +109,35 @@ Track block_track(const Trace& trace) {
   return track;
 }
 
-std::vector<Track> gpu_tracks(const Trace& trace) {
+/// Finds the ranks that an NCCL kernel joins: its launch says the thread and the time, and the program what that thread
+/// was about then.
+class LaunchedGroups {
+ public:
+  LaunchedGroups(const Trace& trace, const Timeline& timeline) : calls_(trace) {
+    for (const CollectiveLaunch& launch : timeline.launches)
+      if (const auto number = timeline.threads.find(launch.thread); number != timeline.threads.end())
+        by_thread_[number->second].push_back(&launch);
+  }
+
+  /// Null where that is not known.
+  const RankGroup* of(const GpuEvent& kernel) const {
+    const ApiCall* call = calls_.find(kernel.correlation);
+    const auto thread = call ? by_thread_.find(call->thread) : by_thread_.end();
+    if (thread == by_thread_.end()) return nullptr;
+    const auto after = std::ranges::upper_bound(thread->second, call->begin, {}, &CollectiveLaunch::begin);
+    if (after == thread->second.begin() || (*std::prev(after))->end < call->begin) return nullptr;
+    return &(*std::prev(after))->group;
+  }
+
+ private:
+  CallsByCorrelation calls_;
+  std::map<std::int32_t, std::vector<const CollectiveLaunch*>> by_thread_;
+};
+
+std::vector<Track> gpu_tracks(const Trace& trace, const Timeline& timeline) {
   std::map<std::int32_t, Track> by_stream;
-  std::map<std::string, std::int64_t> num_collectives;
+  std::map<std::pair<RankGroup, std::string>, std::int64_t> num_collectives;
+  const LaunchedGroups groups(trace, timeline);
   std::vector<const GpuEvent*> in_order;
   for (const GpuEvent& event : trace.gpu)
     in_order.push_back(&event);
@@ -119,9 +147,12 @@ std::vector<Track> gpu_tracks(const Trace& trace) {
         event_of(*work, work->name, kGpuCategories[static_cast<std::size_t>(work->work)]));
     event.bytes = work->bytes;
     if (!is_communication(trace, *work)) continue;
-    // All ranks run the same collectives of a kind in the same order, and a window begins between steps.
+    const RankGroup* group = groups.of(*work);
+    if (!group) continue;
+    // All ranks of a group run the same collectives of a kind in the same order, and a window begins between steps.
     const std::string kind = collective_name(trace.names.name(work->name));
-    event.collective = collective_key(kind, num_collectives[kind]++);
+    event.collective = collective_key(kind, *group, num_collectives[{*group, kind}]++);
+    if (!group->is_all()) event.group = group;
   }
   std::vector<Track> tracks;
   for (auto& [stream, track] : by_stream) {
@@ -145,10 +176,13 @@ std::int32_t EscapedNames::id(const std::string& name) {
   return found->second;
 }
 
-std::uint64_t collective_key(std::string_view name, std::int64_t sequence) {
+std::uint64_t collective_key(std::string_view name, const RankGroup& group, std::int64_t sequence) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same on every machine, unlike std::hash
+  const auto add = [&](std::uint64_t more) { hash = (hash ^ more) * 0x100000001b3; };
   for (const char letter : name)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    add(static_cast<unsigned char>(letter));
+  for (const int number : {group.first, group.distance, group.count})
+    add(static_cast<std::uint64_t>(number));
   return (hash | 1) << kSequenceBits | static_cast<std::uint64_t>(sequence);
 }
 
@@ -172,7 +206,7 @@ std::vector<Track> tracks_of(const Trace& trace, const Timeline& timeline, Escap
     }
     tracks.push_back(std::move(track));
   }
-  std::ranges::move(gpu_tracks(trace), std::back_inserter(tracks));
+  std::ranges::move(gpu_tracks(trace, timeline), std::back_inserter(tracks));
   std::erase_if(tracks, [](const Track& track) { return track.events.empty(); });
   std::ranges::for_each(tracks, arrange);
   return tracks;

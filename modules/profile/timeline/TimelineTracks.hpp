@@ -34,7 +34,9 @@ struct TrackEvent : Span {
   std::int64_t bytes = -1;       ///< -1: none, as below
   std::int64_t step = -1;        ///< number of a step
   std::int64_t waited_ns = -1;   ///< of a collective
-  std::uint64_t collective = 0;  ///< key of a collective; 0: it is none
+  std::uint64_t collective = 0;  ///< key of a collective; 0: it is none, or is not known to be the same on other ranks
+  /// Of a collective; in the time line. Null: all ranks, or none.
+  const RankGroup* group = nullptr;
 };
 
 struct Track {
@@ -48,9 +50,9 @@ struct Track {
 inline constexpr int kSequenceBits = 40;
 
 /// The key of a collective; never 0.
-std::uint64_t collective_key(std::string_view name, std::int64_t sequence);
+std::uint64_t collective_key(std::string_view name, const RankGroup& group, std::int64_t sequence);
 
-/// Tracks that have events, in the order in which they are to be shown.
+/// Tracks that have events, in the order in which they are to be shown. `timeline` must outlive them.
 std::vector<Track> tracks_of(const Trace& trace, const Timeline& timeline, EscapedNames& names);
 
 }  // namespace multicard

@@ -67,10 +67,8 @@ ShardGroups::ShardGroups(const ParallelOptions& options, const Communicator& com
   };
   group_ = of(rank / size);
   copies_ = of(rank % size);
-  // Traces join what has the same number: all ranks' operations have those below.
-  constexpr std::int64_t kMost = std::int64_t{1} << 32;
-  group_->number_from(kMost * (1 + rank / size));
-  copies_->number_from(kMost * (1 + communicator.size() + rank % size));
+  group_->set_group({rank / size * size, 1, size});
+  copies_->set_group({rank % size, size, communicator.size() / size});
   ranks_ = {group_.get(), copies_.get()};
 }
 

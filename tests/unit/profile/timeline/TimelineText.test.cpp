@@ -74,7 +74,7 @@ std::string unpacked(const std::string& bytes) {
 
 json events_of_all(std::int64_t& num_events) {
   std::vector<std::unique_ptr<TimelineText>> texts;
-  std::vector<std::vector<CollectiveEntry>> entries(kRanks + 2);
+  std::vector<std::map<int, std::vector<CollectiveEntry>>> entries(kRanks + 2);
   for (int rank = 0; rank < kRanks; ++rank) {
     const Recorded recorded = record_of(rank);
     texts.push_back(std::make_unique<TimelineText>(recorded.trace, recorded.timeline, rank_of(rank)));
@@ -82,7 +82,7 @@ json events_of_all(std::int64_t& num_events) {
   }
   std::string bytes;
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
-    const TimelinePart part = texts[rank]->part(entries[rank], entries[rank + 2]);
+    const TimelinePart part = texts[rank]->part(entries[rank][1], entries[rank + 2][1]);
     bytes += part.bytes;
     num_events += part.num_events;
   }

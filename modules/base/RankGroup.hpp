@@ -1,0 +1,16 @@
+#pragma once
+/// \file Ranks of a run that exchange with each other alone.
+
+#include <compare>
+
+namespace multicard {
+
+/// The ranks `first`, `first + distance`, …, `count` of them; those of a run where `count` is 0.
+struct RankGroup {
+  int first = 0, distance = 1, count = 0;
+
+  bool is_all() const { return count == 0; }
+  auto operator<=>(const RankGroup&) const = default;
+};
+
+}  // namespace multicard
