@@ -1,6 +1,7 @@
 #include "profiler/ProfileWindows.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -159,8 +160,10 @@ void ProfileWindows::keep_timeline(KinetoTrace recorded, const std::map<std::int
   Timeline& timeline = timeline_->timeline;
   timeline.first_step = first_step_;
   timeline.threads = std::move(recorded.threads);
-  for (const auto& [number, times] : threads)
-    timeline.thread_names.emplace(number, times.name);
+  // A thread may have ended since the window opened, or begun.
+  for (const std::map<std::int64_t, ThreadTimes>& known : {std::cref(threads_), std::cref(threads)})
+    for (const auto& [number, times] : known)
+      timeline.thread_names.emplace(number, times.name);
 }
 
 }  // namespace multicard

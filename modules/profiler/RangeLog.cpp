@@ -1,11 +1,25 @@
 #include "profiler/RangeLog.hpp"
 
+#include <array>
 #include <chrono>
 #include <utility>
 
+#include <pthread.h>
 #include <unistd.h>
 
 namespace multicard {
+
+namespace {
+
+/// As thread_times() names it.
+std::string own_thread_name() {
+  std::array<char, 16> name{};
+  if (gettid() == getpid()) return "main";
+  pthread_getname_np(pthread_self(), name.data(), name.size());
+  return name.data();
+}
+
+}  // namespace
 
 bool RangeLog::open() {
   RangeLog* none = nullptr;
@@ -26,7 +40,11 @@ void RangeLog::report_by(const Add& add) {
 }
 
 void RangeLog::report(const WorkRange& work) {
-  report_by([&](Timeline& timeline) { timeline.work.push_back(work); });
+  report_by([&](Timeline& timeline) {
+    timeline.work.push_back(work);
+    // The thread may end before the window does.
+    if (!timeline.thread_names.contains(work.thread)) timeline.thread_names.emplace(work.thread, own_thread_name());
+  });
 }
 
 void RangeLog::report(const CollectiveLaunch& launch) {

@@ -67,7 +67,7 @@ class RangeLog {
     const RangeLog* log = current();
     return log && log->has_timeline_;
   }
-  /// To the open log, if it is for a time line. Any thread.
+  /// To the open log, if it is for a time line. Any thread; of work the one that has done it.
   /// @{
   static void report(const WorkRange& work);
   static void report(const CollectiveLaunch& launch);
@@ -80,7 +80,7 @@ class RangeLog {
 
   void add_step(const Span& step) { timeline_.steps.push_back(step); }  ///< by the thread that trains
 
-  /// Steps, work, moments and counters; after close().
+  /// Steps, work with the names of its threads, moments and counters; after close().
   Timeline take_timeline() { return std::move(timeline_); }
   std::vector<LoggedCall> take_event_destroys() { return std::move(event_destroys_); }  ///< after close()
   std::vector<LoggedBlock> take_blocks();
