@@ -27,6 +27,7 @@
 #include "postproc/PublishedTexts.hpp"
 #include "postproc/ReportCommand.hpp"
 #include "postproc/reduce/ReadRuns.hpp"
+#include "postproc/trace/ReadProfiles.hpp"
 #include "postproc/trace/TraceReport.hpp"
 #include "tasks/options/SettingKeys.hpp"
 
@@ -47,11 +48,10 @@ void add_outputs(CLI::App& app, const std::string& kind, ProfileOutputs& outputs
   auto* folder = app.add_option("-o", outputs.folder,
                                 fmt::format("Also write {0}.html, {0}.json and a CSV file for each table", kind))
                      ->type_name("DIR");
-  auto* csv =
-      app.add_option("--csv", outputs.csv, "Print one table to standard output: " + join(profile_table_names(), ", "))
-          ->type_name("TABLE")
-          ->check(CLI::IsMember(profile_table_names()))
-          ->excludes(folder);
+  auto* csv = app.add_option("--csv", outputs.csv, "Print one table to standard output")
+                  ->type_name("TABLE")
+                  ->check(CLI::IsMember(profile_table_names()))
+                  ->excludes(folder);
   app.add_flag("--json", outputs.json, "Print all tables to standard output")->excludes(csv)->excludes(folder);
   app.add_option("--top", outputs.most, "Rows of each rank in long tables of the terminal (default 10)")
       ->type_name("N")
@@ -94,11 +94,13 @@ void describe(CLI::App& app, TraceOptions& options) {
 struct ProfileOptions {
   std::string file;
   std::string run;  ///< empty: the only one with a profile
+  std::vector<std::string> ranks;
   ProfileOutputs outputs;
 };
 
 void run(const ProfileOptions& options) {
-  write(read_run_profile(results_paths({options.file}).front(), options.run), options.outputs);
+  write(read_run_profile(results_paths({options.file}).front(), options.run, rank_choice(options.ranks)),
+        options.outputs);
 }
 
 void describe(CLI::App& app, ProfileOptions& options) {
@@ -107,6 +109,12 @@ void describe(CLI::App& app, ProfileOptions& options) {
   app.footer("$ multicard-post profile results/tiny/results.h5 --csv kernels");
   app.add_option("RESULTS.h5", options.file, "A results file, or a folder with one")->required();
   app.add_option("--run", options.run, "The run, where several have a profile")->type_name("NAME");
+  app.add_option(
+         "--rank", options.ranks,
+         "Only this rank; may be given several times. 'all': each. By default each of up to 8 ranks, and of more "
+         "their sum")
+      ->type_name("N")
+      ->allow_extra_args(false);
   add_outputs(app, "profile", options.outputs);
 }
 

@@ -35,6 +35,15 @@ struct CommunicationTotals {
   double seconds_exposed = 0;  ///< time the step waited
   /// Of seconds_total: until the last rank had entered the operation. Unknown (NaN) where only the transfer would tell.
   double seconds_skew = std::numeric_limits<double>::quiet_NaN();
+
+  void add(const CommunicationTotals& more) {
+    calls += more.calls;
+    payload_bytes += more.payload_bytes;
+    bus_bytes += more.bus_bytes;
+    seconds_total += more.seconds_total;
+    seconds_exposed += more.seconds_exposed;
+    seconds_skew += more.seconds_skew;
+  }
 };
 
 /// Reads or writes of one kind on one rank.
@@ -42,6 +51,13 @@ struct FileTotals {
   std::int64_t calls = 0, bytes = 0;
   double seconds = 0;       ///< inside the library that reads and writes
   double lock_seconds = 0;  ///< before that: until the other threads of the process had left it
+
+  void add(const FileTotals& more) {
+    calls += more.calls;
+    bytes += more.bytes;
+    seconds += more.seconds;
+    lock_seconds += more.lock_seconds;
+  }
 
   /// 1e9 bytes a second while it reads or writes; unknown (NaN) where no time was measured.
   double gb_per_s() const {

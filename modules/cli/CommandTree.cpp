@@ -95,7 +95,8 @@ CommandHelp described(const CLI::App& app, const std::string& before) {
 }
 
 CommandHelp described_at(const CLI::App& app, const std::string& path) {
-  const std::size_t space = path.rfind(' ');
+  // A parser of its own has the whole path for a name.
+  const std::size_t space = app.get_name() == path ? std::string::npos : path.rfind(' ');
   return described(app, space == std::string::npos ? "" : path.substr(0, space));
 }
 

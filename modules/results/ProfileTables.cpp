@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -63,17 +66,24 @@ class RowWriter {
   std::map<std::string, double> values_;
 };
 
-/// Takes row number `index` out of a table. A column that it lacks leaves the value of a new row.
+/// Takes rows out of a table. A column that it lacks leaves the value of a new row.
 class RowReader {
  public:
-  RowReader(const std::string& path, const Table& table, std::size_t index)
-      : path_(path), table_(table), index_(index) {}
+  RowReader(const std::string& path, const Table& table) : path_(path), table_(table) {}
 
-  void key(const char* name, std::string& value) const {
-    const auto found = table_.text.find(name);
-    if (found != table_.text.end()) value = found->second.at(index_);
+  template <class Row>
+  Row read(std::size_t index) {
+    index_ = index;
+    next_text_ = next_real_ = 0;
+    Row row;
+    describe(*this, row);
+    return row;
   }
-  void key(const char* name, std::int64_t& value) const {
+
+  void key(const char* name, std::string& value) {
+    if (const auto* texts = next_column(texts_, next_text_, table_.text, name)) value = texts->at(index_);
+  }
+  void key(const char* name, std::int64_t& value) {
     std::string text;
     key(name, text);
     const auto number = parse_number<std::int64_t>(text);
@@ -82,28 +92,40 @@ class RowReader {
     value = *number;
   }
   template <class T>
-  void total(const char* name, T& value) const {
+  void total(const char* name, T& value) {
     if (const auto known = value_of(name)) value = static_cast<T>(*known);
   }
   template <class T>
-  void total(const char* name, std::optional<T>& value) const {
+  void total(const char* name, std::optional<T>& value) {
     if (const auto known = value_of(name)) value = static_cast<T>(*known);
   }
   template <class T>
-  void largest(const char* name, T& value) const {
+  void largest(const char* name, T& value) {
     total(name, value);
   }
 
  private:
-  std::optional<double> value_of(const char* name) const {
-    const auto found = table_.reals.find(name);
-    if (found == table_.reals.end() || !std::isfinite(found->second.at(index_))) return std::nullopt;
-    return found->second[index_];
+  std::optional<double> value_of(const char* name) {
+    const auto* values = next_column(reals_, next_real_, table_.reals, name);
+    if (!values || !std::isfinite(values->at(index_))) return std::nullopt;
+    return (*values)[index_];
+  }
+  /// Every row asks for the same columns in the same order: each is looked for once.
+  template <class Values>
+  static const Values* next_column(std::vector<const Values*>& known, std::size_t& next,
+                                   const std::map<std::string, Values>& columns, const char* name) {
+    if (next == known.size()) {
+      const auto found = columns.find(name);
+      known.push_back(found == columns.end() ? nullptr : &found->second);
+    }
+    return known[next++];
   }
 
-  const std::string& path_;
+  std::string path_;
   const Table& table_;
-  std::size_t index_;
+  std::size_t index_ = 0, next_text_ = 0, next_real_ = 0;
+  std::vector<const std::vector<std::string>*> texts_;
+  std::vector<const std::vector<double>*> reals_;
 };
 
 template <class Row>
@@ -136,64 +158,98 @@ void finish(Distribution& time) {
   time.median.reset();
 }
 
+/// The rows of one table, rank by rank.
+class RankedRows {
+ public:
+  virtual ~RankedRows() = default;
+  /// None where all rows are taken.
+  virtual std::optional<std::int64_t> next_rank() const = 0;
+  /// Puts the rows of the next rank into its profile.
+  virtual void take(Profile& profile) = 0;
+};
+
+template <class Row, class Take>
+class RankedRowsOf final : public RankedRows {
+ public:
+  RankedRowsOf(const std::string& path, const Table& table, Take take)
+      : ranks_(table.integers.at("rank")), reader_(path, table), take_(std::move(take)), order_(ranks_.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::ranges::stable_sort(order_, {}, [this](std::size_t row) { return ranks_[row]; });
+  }
+
+  std::optional<std::int64_t> next_rank() const override {
+    return next_ < order_.size() ? std::optional(ranks_[order_[next_]]) : std::nullopt;
+  }
+  void take(Profile& profile) override {
+    for (const std::int64_t rank = *next_rank(); next_rank() == rank; ++next_) {
+      Row row = reader_.template read<Row>(order_[next_]);
+      if constexpr (requires { row.time; }) finish(row.time);
+      if constexpr (requires { row.gaps; }) finish(row.gaps);
+      take_(profile, std::move(row));
+    }
+  }
+
+ private:
+  const std::vector<std::int64_t>& ranks_;
+  RowReader reader_;
+  Take take_;
+  std::vector<std::size_t> order_;
+  std::size_t next_ = 0;
+};
+
 /// The profiles of the ranks of one run, while its tables are read.
 class ProfileReader {
  public:
-  explicit ProfileReader(const std::map<std::string, Table>& tables) : tables_(tables) {}
-
-  std::vector<Profile> read() {
-    read_rows("calls", &Profile::calls);
-    read_rows("kernels", &Profile::kernels);
-    read_rows("copies", &Profile::copies);
-    read_rows("collectives", &Profile::collectives);
-    read_rows("operators", &Profile::operators);
-    read_rows("phases", &Profile::phases);
-    read_rows("blocks", &Profile::blocks);
-    read_rows("threads", &Profile::threads);
-    read_rows("exchanges", &Profile::exchanges);
-    read_rows("io", &Profile::files);
-    read_rows("mpi", &Profile::mpi);
-    read_rows("gpus", &Profile::gpus);
-    read_rows("streams", &Profile::streams);
-    each_row<NamedTimes>("delays", [](Profile& profile, const NamedTimes& row) { take_delays({row}, profile.delays); });
-    each_row<WindowRow>("window", [](Profile& profile, const WindowRow& row) {
+  explicit ProfileReader(const std::map<std::string, Table>& tables) : tables_(tables) {
+    add_rows("calls", &Profile::calls);
+    add_rows("kernels", &Profile::kernels);
+    add_rows("copies", &Profile::copies);
+    add_rows("collectives", &Profile::collectives);
+    add_rows("operators", &Profile::operators);
+    add_rows("phases", &Profile::phases);
+    add_rows("blocks", &Profile::blocks);
+    add_rows("threads", &Profile::threads);
+    add_rows("exchanges", &Profile::exchanges);
+    add_rows("io", &Profile::files);
+    add_rows("mpi", &Profile::mpi);
+    add_rows("gpus", &Profile::gpus);
+    add_rows("streams", &Profile::streams);
+    add<NamedTimes>("delays", [](Profile& profile, const NamedTimes& row) { take_delays({row}, profile.delays); });
+    add<WindowRow>("window", [](Profile& profile, const WindowRow& row) {
       profile.num_steps = row.steps;
       profile.window_ns = row.ns;
       profile.delays.unmatched = row.unmatched_kernels;
     });
-    std::vector<Profile> profiles;
-    for (auto& [rank, profile] : by_rank_) {
-      profile.rank = rank;
-      sort_rows(profile);
-      if (!profile.gpus.empty()) add_shares(profile);
-      profiles.push_back(std::move(profile));
-    }
-    return profiles;
+  }
+
+  /// The next rank's; none after the last one.
+  std::optional<Profile> next() {
+    std::optional<std::int64_t> rank;
+    for (const auto& rows : rows_)
+      if (const auto of = rows->next_rank()) rank = std::min(rank.value_or(*of), *of);
+    if (!rank) return std::nullopt;
+    Profile profile;
+    profile.rank = *rank;
+    for (const auto& rows : rows_)
+      if (rows->next_rank() == rank) rows->take(profile);
+    return profile;
   }
 
  private:
   template <class Row, class Take>
-  void each_row(const char* name, const Take& take) {
+  void add(const char* name, Take take) {
     const std::string path = std::string(kFolder) + name;
     const auto found = tables_.find(path);
     if (found == tables_.end() || !is_of_ranks(found->second)) return;
-    const std::vector<std::int64_t>& ranks = found->second.integers.at("rank");
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      Row row;
-      RowReader reader(path, found->second, i);
-      describe(reader, row);
-      if constexpr (requires { row.time; }) finish(row.time);
-      if constexpr (requires { row.gaps; }) finish(row.gaps);
-      take(by_rank_[ranks[i]], row);
-    }
+    rows_.push_back(std::make_unique<RankedRowsOf<Row, Take>>(path, found->second, std::move(take)));
   }
   template <class Row>
-  void read_rows(const char* name, std::vector<Row> Profile::*member) {
-    each_row<Row>(name, [member](Profile& profile, const Row& row) { (profile.*member).push_back(row); });
+  void add_rows(const char* name, std::vector<Row> Profile::*member) {
+    add<Row>(name, [member](Profile& profile, Row row) { (profile.*member).push_back(std::move(row)); });
   }
 
   const std::map<std::string, Table>& tables_;
-  std::map<std::int64_t, Profile> by_rank_;
+  std::vector<std::unique_ptr<RankedRows>> rows_;
 };
 
 }  // namespace
@@ -221,8 +277,20 @@ std::map<std::string, RankTable> tables_of_profile(const Profile& profile) {
   return tables;
 }
 
+void for_each_profile(const std::map<std::string, Table>& tables, const std::function<void(Profile)>& take) {
+  ProfileReader reader(tables);
+  while (std::optional<Profile> profile = reader.next())
+    take(std::move(*profile));
+}
+
 std::vector<Profile> read_profiles(const std::map<std::string, Table>& tables) {
-  return ProfileReader(tables).read();
+  std::vector<Profile> profiles;
+  for_each_profile(tables, [&](Profile profile) {
+    sort_rows(profile);
+    if (!profile.gpus.empty()) add_shares(profile);
+    profiles.push_back(std::move(profile));
+  });
+  return profiles;
 }
 
 }  // namespace multicard

@@ -4,6 +4,7 @@
 /// What a table cannot hold because it does not add up over the parts of a run is left out: least values and medians.
 /// Means and shares follow from the columns that are there.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,8 +19,12 @@ namespace multicard {
 /// times and bytes are totals, and the 95th percentile is the largest of theirs.
 std::map<std::string, RankTable> tables_of_profile(const Profile& profile);
 
-/// The profiles of all ranks of a run, in the order of ranks; none where it has recorded none.
-/// \throws DataError where a key that is a number is none
+/// Reads the profiles of a run rank by rank, in the order of ranks. Their rows are in the order of the file, and they
+/// have no shares. \throws DataError where a key that is a number is none
+void for_each_profile(const std::map<std::string, Table>& tables, const std::function<void(Profile)>& take);
+
+/// The profiles of all ranks of a run with their shares, rows in order (sort_rows()), in the order of ranks; none where
+/// it has recorded none. \throws DataError where a key that is a number is none
 std::vector<Profile> read_profiles(const std::map<std::string, Table>& tables);
 
 }  // namespace multicard

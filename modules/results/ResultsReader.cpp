@@ -59,6 +59,13 @@ class RunReader {
     return std::move(data_);
   }
 
+  RunData read_with_tables(const std::string& group) && {
+    read_attributes();
+    read_steps();
+    read_tables_of(group);
+    return std::move(data_);
+  }
+
  private:
   std::string path(const std::string& inside) const { return inside.empty() ? run_ : run_ + "/" + inside; }
 
@@ -184,14 +191,16 @@ class RunReader {
 
   /// Whatever else the run holds: datasets of one group are the columns of one table.
   void read_tables() {
-    for (const std::string& group : file_.children(run_)) {
-      if (is_known_group(group)) continue;
-      for (const std::string& dataset : below(group)) {
-        const std::size_t slash = dataset.rfind('/');
-        const std::string name = slash == std::string::npos ? group : group + "/" + dataset.substr(0, slash);
-        read_column(data_.summary.tables[name], path(group + "/" + dataset),
-                    slash == std::string::npos ? dataset : dataset.substr(slash + 1));
-      }
+    for (const std::string& group : file_.children(run_))
+      if (!is_known_group(group)) read_tables_of(group);
+  }
+
+  void read_tables_of(const std::string& group) {
+    for (const std::string& dataset : below(group)) {
+      const std::size_t slash = dataset.rfind('/');
+      const std::string name = slash == std::string::npos ? group : group + "/" + dataset.substr(0, slash);
+      read_column(data_.summary.tables[name], path(group + "/" + dataset),
+                  slash == std::string::npos ? dataset : dataset.substr(slash + 1));
     }
     for (const auto& [name, table] : data_.summary.tables)
       if (!is_even(table)) refuse(name, "its columns differ in length");
@@ -251,10 +260,19 @@ std::vector<std::string> ResultsFile::run_names() const {
   return file_.children(schema::kRuns);
 }
 
-RunData ResultsFile::run(const std::string& name) const {
+void ResultsFile::require_run(const std::string& name) const {
   if (!file_.exists(run_path(name)))
     throw DataError(fmt::format("{} has no run {}", path(), name), "it has " + join(run_names(), ", "));
+}
+
+RunData ResultsFile::run(const std::string& name) const {
+  require_run(name);
   return RunReader(file_, name).read();
+}
+
+RunData ResultsFile::run_with_tables(const std::string& name, const std::string& group) const {
+  require_run(name);
+  return RunReader(file_, name).read_with_tables(group);
 }
 
 std::vector<RunData> ResultsFile::runs() const {

@@ -65,6 +65,8 @@ class ResultsFile {
   Provenance provenance() const;
   std::vector<std::string> run_names() const;
   RunData run(const std::string& name) const;
+  /// What a run says of itself, and the tables of one of its groups ("profile"): for what needs no more of large runs.
+  RunData run_with_tables(const std::string& name, const std::string& group) const;
   /// Whether a share has written it.
   bool has_allocation() const;
   /// Of a share; empty for other files. \throws DataError for values that no share has
@@ -74,6 +76,8 @@ class ResultsFile {
 
  private:
   explicit ResultsFile(Hdf5File file);
+  /// \throws DataError where there is no such run
+  void require_run(const std::string& name) const;
   Hdf5File file_;
   std::map<std::string, Hdf5Value> attributes_;
 };

@@ -1,24 +1,111 @@
 #include "postproc/reduce/ProfileSum.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace multicard::post {
 
 namespace {
 
+constexpr std::int64_t kNoNumber = -1;  ///< of a GPU: several are meant
+
 /// \name What names a row
 /// @{
 template <class Row>
-const std::string& key_of(const Row& row) {
+std::string_view key_of(const Row& row) {
   return row.name;
 }
-const std::string& key_of(const CopyRow& row) {
+std::string_view key_of(const CopyRow& row) {
   return row.direction;
 }
-std::pair<std::string, std::string> key_of(const OperatorRow& row) {
+std::pair<std::string_view, std::string_view> key_of(const OperatorRow& row) {
   return {row.name, row.phase};
+}
+std::pair<std::string_view, std::string_view> key_of(const BlockRow& row) {
+  return {row.name, row.pass};
+}
+std::int64_t key_of(const StreamRow& row) {
+  return row.stream;
+}
+std::int64_t key_of(const GpuTime& /*row*/) {
+  return 0;
+}
+/// @}
+
+/// A key that outlives its row.
+/// @{
+std::string lasting(std::string_view key) {
+  return std::string(key);
+}
+std::pair<std::string, std::string> lasting(const std::pair<std::string_view, std::string_view>& key) {
+  return {std::string(key.first), std::string(key.second)};
+}
+std::int64_t lasting(std::int64_t key) {
+  return key;
+}
+/// @}
+
+/// \name Adds a row of the same key
+/// @{
+void add_to(Distribution& sum, const Distribution& more) {
+  if (more.count == 0) return;
+  if (sum.count == 0) return void(sum = more);
+  sum.count += more.count;
+  sum.total += more.total;
+  sum.max = std::max(sum.max, more.max);
+  sum.p95 = std::max(sum.p95, more.p95);
+  sum.mean = static_cast<double>(sum.total) / static_cast<double>(sum.count);
+  sum.min.reset();
+  sum.median.reset();
+}
+template <class Row>
+void add_to(Row& sum, const Row& more) {
+  add_to(sum.time, more.time);
+  if constexpr (requires { sum.cost; }) sum.cost.add(more.cost);
+}
+void add_to(CopyRow& sum, const CopyRow& more) {
+  add_to(sum.time, more.time);
+  sum.bytes += more.bytes;
+  sum.without_bytes += more.without_bytes;
+}
+void add_to(ThreadRow& sum, const ThreadRow& more) {
+  sum.count += more.count;
+  sum.window_ns += more.window_ns;
+  sum.running_ns += more.running_ns;
+  sum.waiting_ns += more.waiting_ns;
+}
+void add_to(ExchangeRow& sum, const ExchangeRow& more) {
+  sum.totals.add(more.totals);
+}
+void add_to(FileRow& sum, const FileRow& more) {
+  sum.totals.add(more.totals);
+}
+void add_to(MpiRow& sum, const MpiRow& more) {
+  sum.calls += more.calls;
+  sum.bytes += more.bytes;
+  sum.ns += more.ns;
+}
+void add_to(GpuTime& sum, const GpuTime& more) {
+  sum.span += more.span;
+  sum.busy += more.busy;
+  sum.compute += more.compute;
+  sum.communication += more.communication;
+  sum.memory += more.memory;
+  sum.overlap += more.overlap;
+  sum.device = kNoNumber;
+}
+void add_to(StreamRow& sum, const StreamRow& more) {
+  sum.count += more.count;
+  sum.span += more.span;
+  sum.busy += more.busy;
+  add_to(sum.gaps, more.gaps);
+  sum.host_bound_gaps += more.host_bound_gaps;
+  sum.host_bound_ns += more.host_bound_ns;
+  sum.device = kNoNumber;
 }
 /// @}
 
@@ -26,69 +113,97 @@ std::pair<std::string, std::string> key_of(const OperatorRow& row) {
 template <class Row>
 class RowSum {
  public:
-  void add(const std::vector<Row>& more) {
+  void add_rows(const std::vector<Row>& more) {
     for (const Row& row : more) {
-      const auto [place, is_new] = places_.emplace(key_of(row), rows_.size());
-      if (is_new) {
+      const std::size_t place = place_of(row);
+      if (place == rows_.size())
         rows_.push_back(row);
-        continue;
-      }
-      Row& known = rows_[place->second];
-      if constexpr (requires { row.time; }) {
-        known.time.count += row.time.count;
-        known.time.total += row.time.total;
-      } else {
-        known.calls += row.calls;
-        known.ns += row.ns;
-      }
-      if constexpr (requires { row.cost; }) known.cost.add(row.cost);
-      if constexpr (requires { row.bytes; }) known.bytes += row.bytes;
+      else
+        add_to(rows_[place], row);
+      next_ = place + 1;
     }
   }
 
   std::vector<Row> take() { return std::move(rows_); }
 
  private:
-  std::map<std::decay_t<decltype(key_of(std::declval<Row>()))>, std::size_t> places_;
+  /// That of the row with the same key, or the end. Ranks have much the same rows in the same order: the one after the
+  /// last is looked at first.
+  std::size_t place_of(const Row& row) {
+    if (next_ >= rows_.size()) next_ = 0;
+    if (next_ < rows_.size() && key_of(rows_[next_]) == key_of(row)) return next_;
+    return places_.emplace(lasting(key_of(row)), rows_.size()).first->second;
+  }
+
+  std::map<decltype(lasting(key_of(std::declval<Row>()))), std::size_t> places_;
   std::vector<Row> rows_;
-};
-
-class ProfileAdder {
- public:
-  void add(const Profile& profile, std::int64_t rank_steps) {
-    rank_steps_ += rank_steps;
-    calls_.add(profile.calls);
-    kernels_.add(profile.kernels);
-    collectives_.add(profile.collectives);
-    copies_.add(profile.copies);
-    phases_.add(profile.phases);
-    operators_.add(profile.operators);
-    mpi_.add(profile.mpi);
-  }
-
-  ProfileSum take() {
-    ProfileSum sum;
-    sum.rank_steps = rank_steps_;
-    sum.total.calls = calls_.take();
-    sum.total.kernels = kernels_.take();
-    sum.total.collectives = collectives_.take();
-    sum.total.copies = copies_.take();
-    sum.total.phases = phases_.take();
-    sum.total.operators = operators_.take();
-    sum.total.mpi = mpi_.take();
-    return sum;
-  }
-
- private:
-  std::int64_t rank_steps_ = 0;
-  RowSum<NamedTimes> calls_, kernels_, collectives_;
-  RowSum<CopyRow> copies_;
-  RowSum<PhaseRow> phases_;
-  RowSum<OperatorRow> operators_;
-  RowSum<MpiRow> mpi_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace
+
+struct ProfileAdder::Tables {
+  std::int64_t rank_steps = 0, window_ns = 0;
+  LaunchDelays delays;
+  RowSum<NamedTimes> calls, kernels, collectives;
+  RowSum<CopyRow> copies;
+  RowSum<PhaseRow> phases;
+  RowSum<BlockRow> blocks;
+  RowSum<OperatorRow> operators;
+  RowSum<ThreadRow> threads;
+  RowSum<ExchangeRow> exchanges;
+  RowSum<FileRow> files;
+  RowSum<MpiRow> mpi;
+  RowSum<GpuTime> gpus;
+  RowSum<StreamRow> streams;
+};
+
+ProfileAdder::ProfileAdder() : tables_(std::make_unique<Tables>()) {}
+
+ProfileAdder::~ProfileAdder() = default;
+
+void ProfileAdder::add(const Profile& profile, std::int64_t rank_steps) {
+  tables_->rank_steps += rank_steps;
+  tables_->window_ns += profile.window_ns;
+  add_to(tables_->delays.from_start, profile.delays.from_start);
+  add_to(tables_->delays.from_end, profile.delays.from_end);
+  add_to(tables_->delays.queue, profile.delays.queue);
+  tables_->delays.unmatched += profile.delays.unmatched;
+  tables_->calls.add_rows(profile.calls);
+  tables_->kernels.add_rows(profile.kernels);
+  tables_->collectives.add_rows(profile.collectives);
+  tables_->copies.add_rows(profile.copies);
+  tables_->phases.add_rows(profile.phases);
+  tables_->blocks.add_rows(profile.blocks);
+  tables_->operators.add_rows(profile.operators);
+  tables_->threads.add_rows(profile.threads);
+  tables_->exchanges.add_rows(profile.exchanges);
+  tables_->files.add_rows(profile.files);
+  tables_->mpi.add_rows(profile.mpi);
+  tables_->gpus.add_rows(profile.gpus);
+  tables_->streams.add_rows(profile.streams);
+}
+
+ProfileSum ProfileAdder::take() {
+  ProfileSum sum;
+  sum.rank_steps = tables_->rank_steps;
+  sum.total.window_ns = tables_->window_ns;
+  sum.total.delays = tables_->delays;
+  sum.total.calls = tables_->calls.take();
+  sum.total.kernels = tables_->kernels.take();
+  sum.total.collectives = tables_->collectives.take();
+  sum.total.copies = tables_->copies.take();
+  sum.total.phases = tables_->phases.take();
+  sum.total.blocks = tables_->blocks.take();
+  sum.total.operators = tables_->operators.take();
+  sum.total.threads = tables_->threads.take();
+  sum.total.exchanges = tables_->exchanges.take();
+  sum.total.files = tables_->files.take();
+  sum.total.mpi = tables_->mpi.take();
+  sum.total.gpus = tables_->gpus.take();
+  sum.total.streams = tables_->streams.take();
+  return sum;
+}
 
 ProfileSum sum_of(const std::vector<Profile>& of_ranks) {
   ProfileAdder adder;

@@ -1,9 +1,11 @@
 #include "postproc/reduce/ReadRuns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,10 +13,13 @@
 
 #include "base/Error.hpp"
 #include "base/NearPath.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/Reduce.hpp"
 #include "postproc/reduce/ShownRun.hpp"
+#include "profile/timeline/TimelineText.hpp"
 #include "results/Divergence.hpp"
 #include "results/TrialRead.hpp"
 
@@ -83,6 +88,27 @@ std::string quick_notice(const std::vector<RunReport>& runs) {
       which, steps);
 }
 
+/// Says what a file is that other programs read, or another command of this one; libhdf5 would say that it is none of
+/// its own.
+void require_no_other_kind(const std::string& file) {
+  const auto refuse = [&](const char* what, const char* instead) {
+    throw DataError(fmt::format("{} is not a results file", file), what, instead);
+  };
+  constexpr const char* kTraces = "multicard-post trace reads traces of PyTorch's profiler.";
+  std::array<char, 4096> bytes;
+  std::string_view text(bytes.data(), RegularFile(file).read(bytes.data(), bytes.size()));
+  if (text.empty()) refuse("it is empty", "");
+  if (text.starts_with("\x1f\x8b")) {
+    if (text.find(kTraceComment) != text.npos)
+      refuse("it is a time line, which https://ui.perfetto.dev shows",
+             "multicard-post profile makes the tables from the results.h5 next to it.");
+    refuse("it is gzipped", kTraces);
+  }
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
+  if (text.starts_with('{') || text.starts_with('[')) refuse("it is JSON", kTraces);
+}
+
 constexpr const char* kWhereResultsAre = "multicard writes it to run.output when a run, sweep or share ends.";
 
 }  // namespace
@@ -96,6 +122,7 @@ std::vector<std::string> results_paths(const std::vector<std::string>& names) {
       throw DataError(fmt::format("{} cannot be read", name), "No such file or directory",
                       did_you_mean(name, kWhereResultsAre));
     if (!std::filesystem::is_directory(path, ignored)) {
+      require_no_other_kind(name);
       paths.push_back(name);
       continue;
     }

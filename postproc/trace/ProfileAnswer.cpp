@@ -29,24 +29,24 @@ std::string largest_text(const Totals& totals) {
 
 }  // namespace
 
-std::string profile_answer(const std::vector<Profile>& profiles) {
+std::string profile_answer(const std::vector<const Profile*>& profiles, std::size_t num_ranks) {
   Totals kernels, operators;
   std::int64_t busy = 0, span = 0;
   std::size_t num_gpus = 0;
-  for (const Profile& profile : profiles) {
-    for (const NamedTimes& kernel : profile.kernels)
+  for (const Profile* profile : profiles) {
+    for (const NamedTimes& kernel : profile->kernels)
       kernels[kernel.name] += kernel.time.total;
-    for (const OperatorRow& row : profile.operators)
+    for (const OperatorRow& row : profile->operators)
       operators[row.name] += row.cost.self_ns;
-    for (const GpuTime& gpu : profile.gpus) {
+    for (const GpuTime& gpu : profile->gpus) {
       busy += gpu.busy;
       span += gpu.span;
     }
-    num_gpus += profile.gpus.size();
+    num_gpus += profile->gpus.size();
   }
   if (span > 0) {
     const std::string kernel = largest_text(kernels);
-    return fmt::format("{} busy {} of the time{}", num_gpus == 1 ? "The GPU is" : "The GPUs are",
+    return fmt::format("{} busy {} of the time{}", num_gpus == 1 && num_ranks == 1 ? "The GPU is" : "The GPUs are",
                        percent(static_cast<double>(busy) / static_cast<double>(span)),
                        kernel.empty() ? kernel : fmt::format("; of the time of kernels, {}", kernel));
   }

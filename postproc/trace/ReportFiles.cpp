@@ -1,15 +1,9 @@
 #include "postproc/trace/ReportFiles.hpp"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
-#include "base/Utf8.hpp"
 #include "io/OwnFiles.hpp"
 
 namespace multicard::post {
@@ -35,18 +29,6 @@ void JobOfTraces::require_ranks_within() const {
     throw UsageError(
         fmt::format("{} is of rank {}, and {} of a job of {}", file, rank, size_->file, counted(size_->ranks, "rank")),
         "", "Name the traces of one job.");
-}
-
-void require_no_trace(const std::string& file) {
-  std::array<char, 4096> bytes;
-  const std::size_t size = RegularFile(file).read(bytes.data(), bytes.size());
-  std::string_view text(bytes.data(), size);
-  const bool is_gzipped = text.starts_with("\x1f\x8b");
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
-  if (is_gzipped || text.starts_with('{') || text.starts_with('['))
-    throw DataError(fmt::format("{} is not a results file", file), is_gzipped ? "it is gzipped" : "it is JSON",
-                    "multicard-post trace reads traces of PyTorch's profiler.");
 }
 
 void require_no_other_report(const std::filesystem::path& folder, const std::string& kind) {

@@ -32,9 +32,6 @@ class JobOfTraces {
   std::optional<Size> size_;
 };
 
-/// \throws DataError where the file is a trace, or gzipped as traces are, rather than a results file
-void require_no_trace(const std::string& file);
-
 /// Reports of both kinds have CSV files of the same names. \param kind of the one to write: "trace" or "profile"
 /// \throws UsageError where the folder has a report of the other kind
 void require_no_other_report(const std::filesystem::path& folder, const std::string& kind);

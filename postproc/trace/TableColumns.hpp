@@ -19,6 +19,11 @@ struct OfRank {
 
 inline constexpr Outputs kPrograms = kCsv | kJson, kPeople = kPage | kTerminal;
 
+/// Of a rank, device or stream: a negative number stands for one that is not known, or for several.
+inline std::optional<std::int64_t> if_numbered(std::int64_t number) {
+  return number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 /// NaN for what is not known.
 template <class T>
 double as_double(const T& value) {
@@ -105,7 +110,7 @@ class TableColumns {
  private:
   void add_rank() {
     columns_.emplace_back(
-        "rank", kPrograms | kPeople, [](const Ranked& of) { return Value(of.rank); }, "rank");
+        "rank", kPrograms | kPeople, [](const Ranked& of) { return Value(if_numbered(of.rank)); }, "rank");
   }
 
   Columns<Ranked> columns_;

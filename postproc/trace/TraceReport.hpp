@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "postproc/reduce/ProvenanceFilter.hpp"
+#include "postproc/trace/RecordedSteps.hpp"
 #include "profile/Profile.hpp"
 
 namespace multicard::post {
@@ -19,21 +20,15 @@ struct ProfiledRank {
   Profile profile;
 };
 
-/// Profiles of some ranks, in the order of ranks.
+/// Profiles of some ranks, in the order of ranks, or their sum.
 struct ProfileSet {
-  std::string kind;     ///< of the files that are written: "trace" or "profile"
-  std::string subject;  ///< in titles: "trace.json", "results.h5"
-  std::vector<ProfiledRank> ranks;
-  std::vector<std::string> notices;  ///< what no table can show
+  std::string kind;                          ///< of the files that are written: "trace" or "profile"
+  std::string subject;                       ///< in titles: "trace.json", "results.h5"
+  std::vector<ProfiledRank> ranks = {};      ///< of a sum one, of the rank kAllRanks
+  std::vector<std::string> notices = {};     ///< what no table can show
+  std::vector<RecordedSteps> recorded = {};  ///< by the ranks that the tables are of
+  bool is_sum = false;
 };
-
-/// A file whose trace has no rank has its place among the files.
-/// \throws DataError where a file cannot be read, UsageError where two files are of one rank
-ProfileSet read_traces(const std::vector<std::string>& files);
-
-/// The profile that a run has recorded in a results file. \param run empty: the only one with a profile
-/// \throws DataError where the file cannot be read, UsageError where the run does not exist or has no profile
-ProfileSet read_run_profile(const std::string& file, const std::string& run);
 
 /// Takes what is private out of file names and notices.
 void filter(ProfileSet& set, ProvenanceFilter by);

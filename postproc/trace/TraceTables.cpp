@@ -36,8 +36,8 @@ void drop_unknown(std::vector<std::vector<std::string>>& table) {
 
 /// `rows_of(profile)` are the table's rows of one rank.
 template <class Row, class RowsOf>
-ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, std::string id, std::string heading,
-                      const TableColumns<Row>& table, const RowsOf& rows_of) {
+ProfileTable table_of(const std::vector<const Profile*>& profiles, const TableWishes& wishes, std::string id,
+                      std::string heading, const TableColumns<Row>& table, const RowsOf& rows_of) {
   const auto& columns = table.all();
   ProfileTable out{id,
                    heading,
@@ -46,14 +46,16 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
                    {},
                    nlohmann::ordered_json::array()};
   CsvText csv;
-  for (const Profile& profile : profiles) {
+  const auto is_for = [&](Outputs output) { return (wishes.outputs & output) != 0; };
+  for (const Profile* profile : profiles) {
+    if (!wishes.only.empty() && wishes.only != id) break;
     std::size_t number = 0;
-    for (const Row& row : std::invoke(rows_of, profile)) {
-      const OfRank<Row> ranked{profile.rank, row};
-      csv.add(csv_row(columns, ranked));
-      out.json.push_back(json_row(columns, ranked));
-      if (number < kMostRowsOfAPage) out.page.rows.push_back(cells_in(kPage, columns, ranked));
-      if (number < most) out.text.push_back(texts_in(kTerminal, columns, ranked));
+    for (const Row& row : std::invoke(rows_of, *profile)) {
+      const OfRank<Row> ranked{profile->rank, row};
+      if (is_for(kCsv)) csv.add(csv_row(columns, ranked));
+      if (is_for(kJson)) out.json.push_back(json_row(columns, ranked));
+      if (is_for(kPage) && number < kMostRowsOfAPage) out.page.rows.push_back(cells_in(kPage, columns, ranked));
+      if (is_for(kTerminal) && number < wishes.most) out.text.push_back(texts_in(kTerminal, columns, ranked));
       ++number;
     }
   }
@@ -62,11 +64,6 @@ ProfileTable table_of(const std::vector<Profile>& profiles, std::size_t most, st
   csv.add_header(csv_row(columns, OfRank<Row>{}));
   out.csv = csv.text();
   return out;
-}
-
-/// Of a device or stream: a negative number stands for one that the trace does not say.
-std::optional<std::int64_t> if_numbered(std::int64_t number) {
-  return number >= 0 ? std::optional(number) : std::nullopt;
 }
 
 double ratio(std::int64_t part, std::int64_t whole) {
@@ -92,11 +89,27 @@ std::optional<std::int64_t> if_recorded(const ShareRow& row, std::int64_t value)
   return row.is_recorded ? std::optional(value) : std::nullopt;
 }
 
-TableColumns<ShareRow> share_columns() {
-  TableColumns<ShareRow> columns("name", "figure", &ShareRow::name);
-  columns.text("of", "of", &ShareRow::of)
+/// A share with the steps that it is of.
+struct ShareOfSteps : ShareRow {
+  std::int64_t steps = 0;  ///< 0: not known
+
+  double per_step() const { return is_recorded && steps > 0 ? as_double(ns) / as_double(steps) : kNone; }
+};
+
+std::vector<ShareOfSteps> shares_of_steps(const Profile& profile) {
+  std::vector<ShareOfSteps> rows;
+  for (const ShareRow& row : profile.shares)
+    rows.push_back({row, profile.num_steps});
+  return rows;
+}
+
+TableColumns<ShareOfSteps> share_columns() {
+  TableColumns<ShareOfSteps> columns("name", "figure", &ShareOfSteps::name);
+  columns.text("of", "of", &ShareOfSteps::of)
       .count("count", "count", [](const ShareRow& row) { return if_recorded(row, row.count); })
       .time("total", "total", [](const ShareRow& row) { return if_recorded(row, row.ns); })
+      .time("per_step", "per step", &ShareOfSteps::per_step)
+      .time("whole", "of a total of", [](const ShareRow& row) { return if_recorded(row, row.whole_ns); })
       .percent("share", "share",
                [](const ShareRow& row) { return row.is_recorded ? row.share().value_or(kNone) : kNone; });
   return columns;
@@ -238,23 +251,25 @@ std::vector<NamedTimes> delays_of(const Profile& profile) {
 
 }  // namespace
 
-std::vector<ProfileTable> profile_tables(const std::vector<Profile>& profiles, std::size_t most) {
-  const auto all = static_cast<std::size_t>(-1);  // of tables with few rows
-  const auto table = [&](std::size_t limit, const char* id, const char* heading, const auto& columns,
+std::vector<ProfileTable> profile_tables(const std::vector<const Profile*>& profiles, const TableWishes& wishes) {
+  TableWishes all = wishes;
+  all.most = static_cast<std::size_t>(-1);
+  // Tables with few rows are shown whole.
+  const auto table = [&](const TableWishes& limit, const char* id, const char* heading, const auto& columns,
                          const auto& rows_of) { return table_of(profiles, limit, id, heading, columns, rows_of); };
   return {
       table(all, "gpus", "How each GPU spent its time", gpu_columns(), &Profile::gpus),
-      table(all, "shares", "Shares of calls, copies and kernels", share_columns(), &Profile::shares),
-      table(most, "calls", "Calls of the CUDA runtime and driver", times_columns(),
+      table(all, "shares", "Shares of calls, copies and kernels", share_columns(), shares_of_steps),
+      table(wishes, "calls", "Calls of the CUDA runtime and driver", times_columns(),
             [](const Profile& of) { return with_shares(of.calls, of.api_ns); }),
-      table(most, "kernels", "Kernels", times_columns(),
+      table(wishes, "kernels", "Kernels", times_columns(),
             [](const Profile& of) { return with_shares(of.kernels, of.kernel_ns); }),
       table(all, "copies", "Copies and memsets by direction", copy_columns(), &Profile::copies),
       table(all, "collectives", "NCCL kernels by collective", named_columns("name", "collective"),
             &Profile::collectives),
       table(all, "phases", "Operators by phase of the steps", phase_columns(), &Profile::phases),
-      table(most, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
-      table(most, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
+      table(wishes, "blocks", "Operators by block of the model", block_columns(), &Profile::blocks),
+      table(wishes, "operators", "Operators of PyTorch", operator_columns(), &Profile::operators),
       table(all, "exchanges", "Collectives that the program started", exchange_columns(), &Profile::exchanges),
       table(all, "mpi", "Calls of MPI", mpi_columns(), &Profile::mpi),
       table(all, "io", "Reads and writes of HDF5 files", file_columns(), &Profile::files),

@@ -60,6 +60,8 @@ class Profile(CommandTest):
         self.prepare()
         self.expect(0, run(1, "run", self.deck, *PROFILE))
         out = self.profile(0, self.path("out/results.h5"), "--top", "3", "-o", self.path("page"))
+        self.assertTrue(out.startswith("Recorded: 2 steps of rank 0.\n"), out)
+        self.assertIn("has no profile of rank 1", self.profile(2, self.path("out/results.h5"), "--rank", "1"))
         self.assertRegex(out, r"(?m)^Operators by phase of the steps$")
         self.assertRegex(out, r"(?m)^forward +0 +2 ")
         self.assertNotIn("Shares of calls", out)

@@ -82,6 +82,9 @@ class Timeline(CommandTest):
         done = subprocess.run([POST, "trace", self.file], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("multicard-post profile makes the tables", done.stderr)
+        done = subprocess.run([POST, self.file], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("it is a time line", done.stderr)
 
     @staticmethod
     def holds(outer, inner):

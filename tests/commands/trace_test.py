@@ -43,8 +43,8 @@ class Trace(CommandTest):
         out = self.trace(0, trace_of("resnet_ddp_a100_ns"), "--top", "3")
         self.assertRegex(out, r"(?m)^How each GPU spent its time$")
         self.assertRegex(out, r"(?m)^0 +0 +660\.6 ms +157\.5 ms +23\.8 % +503\.1 ms +115\.7 ms +46\.88 ms +7\.317 ms")
-        self.assertRegex(out, r"(?m)^cudaLaunchKernel +0 +api +2,550 +24\.43 ms +54\.7 %$")
-        self.assertRegex(out, r"(?m)^cudaEventDestroy +0 +api +– +– +–$")
+        self.assertRegex(out, r"(?m)^cudaLaunchKernel +0 +api +2,550 +24\.43 ms +8\.143 ms +44\.63 ms +54\.7 %$")
+        self.assertRegex(out, r"(?m)^cudaEventDestroy +0 +api +– +– +– +– +–$")
         self.assertRegex(out, r"(?m)^AllReduce +0 +15 +46\.76 ms")
         calls = out.split("Calls of the CUDA runtime and driver\n")[1].split("\n\n")[0]
         self.assertEqual(len(calls.splitlines()), 4)
@@ -56,6 +56,8 @@ class Trace(CommandTest):
         self.assertEqual((rows[0]["count"], rows[0]["total_ns"], rows[0]["max_ns"]), ("2550", "24428263", "75688"))
         gpus = self.csv("gpus", trace_of("resnet_ddp_a100_ns"))
         self.assertEqual((gpus[0]["busy_ns"], gpus[0]["overlap_ns"]), ("157500014", "7317025"))
+        launches = self.csv("shares", trace_of("resnet_ddp_a100_ns"))[2]
+        self.assertEqual((launches["per_step_ns"], launches["whole_ns"]), ("8142754.33", "44633816"))
         destroyed = [row for row in self.csv("shares", trace_of("reco_v100_world2_graph"))
                      if row["name"] == "cudaEventDestroy"]
         self.assertEqual(destroyed[0]["total_ns"], "")
@@ -148,12 +150,26 @@ class Trace(CommandTest):
         Path(self.path("odd")).write_bytes(gzip.compress(b"[]") + bytes(1000))
         self.trace(0, self.path("odd"))
 
-    def test_profile_names_the_command_for_traces(self):
-        for file, why in ((self.write_trace("a.json", 0), "it is JSON"),
-                          (trace_of("event_sync_tiny"), "it is gzipped")):
-            done = subprocess.run([POST, "profile", file], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 4, done.stderr)
-            self.assertIn("is not a results file (%s)\n  multicard-post trace reads" % why, done.stderr)
+    def test_a_trace_without_events_says_so(self):
+        done = subprocess.run([POST, "trace", self.write_trace("a.json", 0)], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("a.json: it has no events; the profiler recorded nothing", done.stderr)
+
+    def test_words_that_are_missing_are_named(self):
+        self.assertIn("'multicard-post trace' needs TRACE.json\n  multicard-post help trace", self.trace(2))
+        text = subprocess.run([POST, "help", "trace"], capture_output=True, text=True).stdout
+        self.assertEqual(text.count("shares"), 1)
+
+    def test_what_reads_a_file_that_is_no_results_file_is_named(self):
+        Path(self.path("empty.json")).write_bytes(b"")
+        traces = "\n  multicard-post trace reads"
+        for file, why in ((self.write_trace("a.json", 0), "it is JSON)" + traces),
+                          (trace_of("event_sync_tiny"), "it is gzipped)" + traces),
+                          (self.path("empty.json"), "it is empty)")):
+            for words in (["profile", file], [file]):
+                done = subprocess.run([POST, *words], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 4, done.stderr)
+                self.assertIn("is not a results file (" + why, done.stderr)
 
     def test_traces_are_of_one_job(self):
         def of(name, info):

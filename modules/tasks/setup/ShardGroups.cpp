@@ -38,15 +38,8 @@ int group_size(const ParallelOptions& options, const Topology& topology, int num
 }
 
 void add(std::map<std::string, CommunicationTotals>& to, const std::map<std::string, CommunicationTotals>& more) {
-  for (const auto& [kind, totals] : more) {
-    CommunicationTotals& sum = to.try_emplace(kind, CommunicationTotals{.seconds_skew = 0}).first->second;
-    sum.calls += totals.calls;
-    sum.payload_bytes += totals.payload_bytes;
-    sum.bus_bytes += totals.bus_bytes;
-    sum.seconds_total += totals.seconds_total;
-    sum.seconds_exposed += totals.seconds_exposed;
-    sum.seconds_skew += totals.seconds_skew;
-  }
+  for (const auto& [kind, totals] : more)
+    to.try_emplace(kind, CommunicationTotals{.seconds_skew = 0}).first->second.add(totals);
 }
 
 }  // namespace
