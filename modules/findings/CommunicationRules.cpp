@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "findings/RuleParts.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/Text.hpp"
+#include "base/Percent.hpp"
 #include "findings/RunRules.hpp"
 
 namespace multicard {
@@ -13,10 +13,6 @@ namespace multicard {
 /// Also where the share is unknown: no.
 inline bool is_noticeable(double share) {
   return share >= kNoticeableShare;
-}
-
-inline std::string percent(double share) {
-  return significant(100 * share, 3) + " %";
 }
 
 /// The number of the rank for which `of` is largest; unknown numbers are smaller than any. None without ranks.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
@@ -16,10 +17,6 @@ namespace multicard {
 namespace {
 
 constexpr std::size_t kLabel = 11;  ///< columns of the labels of fields
-
-std::string percent(double share) {
-  return significant(100 * share, share < 0.01 ? 1 : 2) + " %";
-}
 
 /// Of bars, which leave room for the words after them.
 std::size_t bar_columns(const PictureLines& lines) {

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/draw/BarChart.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {

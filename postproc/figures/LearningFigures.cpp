@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/draw/Palette.hpp"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/draw/LineChart.hpp"
 #include "postproc/figures/Figures.hpp"

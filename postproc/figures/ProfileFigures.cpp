@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/ProfileSummary.hpp"
 #include "postproc/study/Ranking.hpp"
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"

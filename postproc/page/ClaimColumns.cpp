@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/reduce/NumberText.hpp"
+#include "base/Percent.hpp"
 
 namespace multicard::post {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
 #include "postproc/page/Columns.hpp"

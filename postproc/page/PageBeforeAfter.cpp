@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Labels.hpp"
 

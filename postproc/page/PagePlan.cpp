@@ -9,6 +9,7 @@
 
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/figures/PlanFigures.hpp"
 #include "postproc/page/Columns.hpp"
@@ -17,7 +18,6 @@
 #include "postproc/page/PageFiles.hpp"
 #include "postproc/page/PageFrame.hpp"
 #include "postproc/page/PageParts.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/PlanAnswer.hpp"
 
 namespace multicard::post {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageTables.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/ProfileSummary.hpp"
 
 namespace multicard::post {
@@ -30,8 +30,9 @@ std::vector<HtmlCell> first_cells(const Study& study, const CellProfile& of) {
 /// The seven figures, a row for each configuration.
 HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profiles) {
   HtmlTable out{"profile-shares",
-                "Shares in the profile windows, all ranks together: CUDA calls as a share of the time of all CUDA "
-                "calls, host-to-device copies of that of copies and memsets, NCCL of that of kernels. Not recorded: –.",
+                "Time in a step of one rank, and shares in the profile windows, all ranks together: CUDA calls as a "
+                "share of the time of all CUDA calls, host-to-device copies of that of copies and memsets, NCCL of "
+                "that of kernels. Not recorded: –.",
                 {"configuration", "ranks"},
                 {}};
   for (const CellProfile& of : profiles) {
@@ -41,7 +42,10 @@ HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profi
     for (const ShareRow& share : of.total.shares) {
       if (is_first) out.head.push_back(share.name);
       const auto value = share.share();
-      row.push_back(share.is_recorded && value ? percent_cell(*value) : HtmlCell("–"));
+      row.push_back(
+          share.is_recorded && value
+              ? HtmlCell(fmt::format("{} ms, {}", significant(of.per_step(share.ns) / 1e6), percent(*value)), *value)
+              : HtmlCell("–"));
     }
     out.rows.push_back(std::move(row));
   }

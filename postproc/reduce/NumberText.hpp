@@ -33,7 +33,4 @@ struct SpeedText {
 };
 SpeedText speed_text(const Estimate& ratio);
 
-/// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.
-std::string percent(double share);
-
 }  // namespace multicard::post

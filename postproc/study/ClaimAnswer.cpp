@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
-#include "postproc/reduce/NumberText.hpp"
 
 namespace multicard::post {
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Percent.hpp"
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
 

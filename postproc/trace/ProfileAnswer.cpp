@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/reduce/NumberText.hpp"
+#include "base/Percent.hpp"
 #include "postproc/trace/TableColumns.hpp"
 
 namespace multicard::post {

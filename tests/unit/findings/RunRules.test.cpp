@@ -65,12 +65,12 @@ const Cause kCauses[] = {
      "",
      [](RunFacts& facts) { facts.ranks[1].slowness = slowness(1.25); },
      0.2,
-     {"Rank 1 takes 1.25 times as long", "wait 20 % of the time", "its node"}},
+     {"Rank 1 takes 1.25 times as long", "wait 20.0 % of the time", "its node"}},
     {"throttled",
      "",
      [](RunFacts& facts) { facts.ranks[0].throttled = 0.45; },
      0.45,
-     {"GPU of rank 0 for 45 % of the time"}},
+     {"GPU of rank 0 for 45.0 % of the time"}},
     {"slow_storage",
      "data.cache",
      [](RunFacts& facts) {
@@ -78,17 +78,17 @@ const Cause kCauses[] = {
        facts.loading = {120, 30, 3e8, 10000};
      },
      0.4,
-     {"wait 40 % of their time", "12 ms to read a row", "2.5 MB/s", "data.cache=ram"}},
+     {"wait 40.0 % of their time", "12 ms to read a row", "2.5 MB/s", "data.cache=ram"}},
     {"input_bound",
      "data.pipeline",
      [](RunFacts& facts) { facts.data_wait = 0.25; },
      0.25,
-     {"wait 25 % of their time for data", "data.pipeline=device"}},
+     {"wait 25.0 % of their time for data", "data.pipeline=device"}},
     {"launch_bound",
      "run.global_batch",
      [](RunFacts& facts) { facts.gpu_gaps = 0.6; },
      0.6,
-     {"nothing to do for 60 % of the time", "run.global_batch"}},
+     {"nothing to do for 60.0 % of the time", "run.global_batch"}},
     {"small_buckets",
      "parallel.bucket_mb",
      [](RunFacts& facts) {
@@ -96,12 +96,12 @@ const Cause kCauses[] = {
        facts.all_reduce = {160, 10e3};
      },
      0.3,
-     {"160 all-reduces a step of 10 kB", "30 % of the time", "parallel.bucket_mb=auto"}},
+     {"160 all-reduces a step of 10 kB", "30.0 % of the time", "parallel.bucket_mb=auto"}},
     {"exposed_communication",
      "parallel.gradient_dtype",
      [](RunFacts& facts) { facts.exposed = 0.3; },
      0.3,
-     {"wait 30 % of the time", "parallel.gradient_dtype=bf16"}},
+     {"wait 30.0 % of the time", "parallel.gradient_dtype=bf16"}},
     {"slow_link",
      "",
      [](RunFacts& facts) {
@@ -109,7 +109,7 @@ const Cause kCauses[] = {
        facts.links = {{0, 2, 3e6}, {1, 3, 4e6}, {2, 0, 110e6}, {3, 1, 100e6}};
      },
      0.4,
-     {"wait 40 % of the time", "what rank 0 sends comes to rank 2 at 3 MB/s", "carry 110 MB/s"}},
+     {"wait 40.0 % of the time", "what rank 0 sends comes to rank 2 at 3 MB/s", "carry 110 MB/s"}},
     {"unused_memory",
      "model.activation_checkpointing",
      [](RunFacts& facts) {
@@ -122,7 +122,7 @@ const Cause kCauses[] = {
      "precision",
      [](RunFacts& facts) { facts.num_skipped = 400; },
      0.1,
-     {"400 of 4,000 updates (10 %)", "precision=bf16"}},
+     {"400 of 4,000 updates (10.0 %)", "precision=bf16"}},
 };
 
 TEST(RunRules, AHealthyRunHasNoFindings) {

@@ -27,8 +27,8 @@ TEST(Picture, FitsEveryWidthWithAllThatIsKnown) {
   for (const std::size_t columns : {60U, 75U, 76U, 80U, 121U, 200U})
     for (const Characters characters : {Characters::ascii, Characters::braille}) {
       const std::string text = text_of(view_of(test::whole_status()), columns, characters);
-      for (const char* part : {"training", "30/120", "loss 0.5", "images/s", "1.8 s left", "forward 30 %", "rank 0 is",
-                               "200 B", "0.75", "of step 20", "Rank 0 takes longer", "disk full"})
+      for (const char* part : {"training", "30/120", "loss 0.5", "images/s", "1.8 s left", "forward 30.0 %",
+                               "rank 0 is", "200 B", "0.75", "of step 20", "Rank 0 takes longer", "disk full"})
         EXPECT_NE(text.find(part), std::string::npos) << columns << " columns lack " << part << ":\n" << text;
     }
 }
