@@ -13,4 +13,7 @@ namespace multicard {
 ///       Did you mean y.yaml?
 std::string error_report(const Error& error);
 
+/// `PROBLEM (WHY). SUGGESTION`, with a full stop, for a sentence to follow on the same line.
+std::string error_sentences(const Error& error);
+
 }  // namespace multicard

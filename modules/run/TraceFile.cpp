@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/ErrorReport.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
@@ -22,6 +23,7 @@
 #include "io/AtomicFile.hpp"
 #include "io/OwnFiles.hpp"
 #include "io/RankFile.hpp"
+#include "profile/TimelineMark.hpp"
 #include "profile/timeline/TimelineText.hpp"
 
 namespace multicard {
@@ -132,7 +134,8 @@ void TraceFile::write(const std::optional<RecordedTimeline>& recorded) {
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !communicator_.is_null()) throw;
     if (communicator_.is_root())
-      log_warning(fmt::format("the time line is not written: {} The run continues without it.", error.what()));
+      log_warning(
+          fmt::format("the time line is not written: {} The run continues without it.", error_sentences(error)));
   }
 }
 

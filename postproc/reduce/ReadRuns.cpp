@@ -19,7 +19,7 @@
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/Reduce.hpp"
 #include "postproc/reduce/ShownRun.hpp"
-#include "profile/timeline/TimelineText.hpp"
+#include "profile/TimelineMark.hpp"
 #include "results/Divergence.hpp"
 #include "results/TrialRead.hpp"
 
@@ -98,12 +98,10 @@ void require_no_other_kind(const std::string& file) {
   std::array<char, 4096> bytes;
   std::string_view text(bytes.data(), RegularFile(file).read(bytes.data(), bytes.size()));
   if (text.empty()) refuse("it is empty", "");
-  if (text.starts_with("\x1f\x8b")) {
-    if (text.find(kTraceComment) != text.npos)
-      refuse("it is a time line, which https://ui.perfetto.dev shows",
-             "multicard-post profile makes the tables from the results.h5 next to it.");
-    refuse("it is gzipped", kTraces);
-  }
+  if (begins_as_time_line(text))
+    refuse("it is a time line, which https://ui.perfetto.dev shows",
+           "multicard-post profile makes the tables from the results.h5 next to it.");
+  if (text.starts_with("\x1f\x8b")) refuse("it is gzipped", kTraces);
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
   if (text.starts_with('{') || text.starts_with('[')) refuse("it is JSON", kTraces);

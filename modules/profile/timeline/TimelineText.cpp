@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/JsonText.hpp"
+#include "profile/TimelineMark.hpp"
 #include "profile/timeline/GzipText.hpp"
 #include "profile/timeline/TimelineTracks.hpp"
 

@@ -22,9 +22,6 @@
 
 namespace multicard {
 
-/// What the header of each gzip member of a trace file says.
-inline constexpr const char* kTraceComment = "multicard-trace";
-
 /// A rank among the others.
 struct TimelineRank {
   int rank = 0, num_ranks = 1;

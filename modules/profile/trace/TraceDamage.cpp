@@ -8,8 +8,10 @@
 #include <simdjson.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Shown.hpp"
 #include "base/Utf8.hpp"
+#include "profile/TimelineMark.hpp"
 
 namespace multicard {
 
@@ -115,6 +117,16 @@ void require_object_or_array(const std::string& path, const TraceText& text) {
     throw DataError(fmt::format("{} is not a trace", path), fmt::format("it is {}", *kind), kWhatIsRead);
   throw DataError(fmt::format("{} is not JSON from {} on", path, place_in(text, begin)),
                   fmt::format("it begins with {} instead of a bracket", first_character(rest)), kWhatIsRead);
+}
+
+void require_no_time_line(const std::string& path) {
+  std::array<char, 64> bytes;
+  if (begins_as_time_line({bytes.data(), RegularFile(path).read(bytes.data(), bytes.size())})) throw_time_line(path);
+}
+
+void throw_time_line(const std::string& path) {
+  throw UsageError(fmt::format("{} is a time line of a multicard run", path), "it shows all ranks, for Perfetto",
+                   "multicard-post profile makes the tables of that run, from its results.h5.");
 }
 
 void throw_not_json(const std::string& path, const TraceText& text, int code, std::optional<std::size_t> at) {

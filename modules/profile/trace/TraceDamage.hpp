@@ -27,6 +27,11 @@ std::string place_in(const TraceText& text, std::size_t at);
 /// \throws DataError
 void require_object_or_array(const std::string& path, const TraceText& text);
 
+/// \throws UsageError where the file begins as a time line of this program, of which the rest may be missing
+void require_no_time_line(const std::string& path);
+/// \throws UsageError always
+[[noreturn]] void throw_time_line(const std::string& path);
+
 /// \param code what the parser says \param at where it stopped, if it says so \throws DataError always
 [[noreturn]] void throw_not_json(const std::string& path, const TraceText& text, int code,
                                  std::optional<std::size_t> at);

@@ -92,8 +92,7 @@ class Reader {
       require_type(value, ondemand::json_type::object, "its distributedInfo is not an object");
       read_distributed(value.get_object());
     } else if (key == "multicard_trace") {
-      throw UsageError(fmt::format("{} is a time line of a multicard run", path_), "it shows all ranks, for Perfetto",
-                       "multicard-post profile makes the tables of that run, from its results.h5.");
+      throw_time_line(path_);
     }
   }
 
@@ -271,6 +270,7 @@ class Reader {
 }  // namespace
 
 Trace read_trace(const std::string& path) {
+  require_no_time_line(path);
   const TraceText text = TraceText::read(path);
   return Reader(path, text).read();
 }
