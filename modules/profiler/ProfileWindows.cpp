@@ -89,6 +89,10 @@ bool ProfileWindows::is_due(std::int64_t step) const {
   return is_profiled(options_, step);
 }
 
+bool ProfileWindows::is_first(std::int64_t step) const {
+  return is_due(step) && step % (options_.skip_steps + options_.steps) == options_.skip_steps;
+}
+
 void ProfileWindows::open(std::int64_t step, const Totals& totals) {
   if (has_failed_) return;
   if (!log_.open()) return fail("the profile window cannot open (another run of this process has one)");

@@ -44,6 +44,8 @@ class ProfileWindows {
 
   /// Whether step `step` of the run lies in a window: the same on all ranks, also where one could not be opened.
   bool is_due(std::int64_t step) const;
+  /// Whether it is the first of one. Without `skip_steps` windows follow each other.
+  bool is_first(std::int64_t step) const;
   /// Opens the window before step `step`, between two steps. \param totals what collectives have counted so far
   void open(std::int64_t step, const Totals& totals);
   /// Closes the window that is open, if any, before step `step`. If steps of it are left, open() begins another part of

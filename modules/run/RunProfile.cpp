@@ -78,6 +78,7 @@ void RunProfile::limit_part(std::int64_t step) {
 
 void RunProfile::move_to(std::int64_t step) {
   if (!windows_) return;
+  if (is_open_ && windows_->is_first(step)) close(step);
   if (is_open_ && windows_->is_due(step)) return limit_part(step);
   if (windows_->is_due(step) == is_open_) return;
   if (is_open_)
