@@ -30,6 +30,8 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const std::string results = arguments.output.empty() ? evaluation_file(options) : arguments.output;
   require_evaluation(results, world);
   log_heading("eval", arguments.source);
+  if (options.profile.enabled)
+    log_warning("profile.enabled and profile.trace have no effect here: profiles are of training steps.");
   log_info(fmt::format("{:<10}{} ({})", "weights", subject.weights.empty() ? options.model.path : subject.weights,
                        subject.origin));
   const EvaluationResult result = options.is_language() ? evaluate_language_model(subject, options, world)

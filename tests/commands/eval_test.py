@@ -31,7 +31,8 @@ class Eval(CommandTest):
 
     def test_a_checkpoint_scores_as_its_run_did(self):
         checkpoint = self.train()
-        scores, said = self.evaluate(2, checkpoint)
+        scores, said = self.evaluate(2, checkpoint, "profile.enabled=true")
+        self.assertEqual(said.count("profile.enabled and profile.trace have no effect"), 1)
         metrics = self.path("out/results.h5")
         for name in ("loss", "accuracy", "top5"):
             last = self.dataset(metrics, "/runs/main/metrics/eval_" + name)[-1]
