@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import statistics
 import subprocess
 import sys
 import unittest
@@ -55,6 +56,16 @@ class Profile(CommandTest):
             self.assertEqual(row["name"].split("_")[0], "read", row)
             self.assertLessEqual(int(row["calls"]), 4, "of rows for two steps and two batches ahead")
             self.assertGreater(int(row["bytes"]), 0)
+
+    def test_the_phases_explain_a_step(self):
+        """All but 2 % of one that takes about 0.1 s, with which what is left over is 0.5 %."""
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.epochs=null", "run.steps=8", "run.global_batch=64",
+                           "model.width=1.0", "data.image_size=64", "evaluate.every_epochs=0"))
+        path = self.path("out/results.h5")
+        step, other = (statistics.median(map(float, self.dataset(path, "/runs/main/steps/" + name)))
+                       for name in ("step", "other"))
+        self.assertLessEqual(other, 0.02 * step)
 
     def test_the_terminal_page_and_json(self):
         self.prepare()

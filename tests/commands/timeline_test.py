@@ -85,6 +85,10 @@ class Timeline(CommandTest):
         done = subprocess.run([POST, self.file], capture_output=True, text=True)
         self.assertEqual(done.returncode, 4)
         self.assertIn("it is a time line", done.stderr)
+        Path(self.path("cut.json.gz")).write_bytes(Path(self.file).read_bytes()[:100])
+        done = subprocess.run([POST, "trace", self.path("cut.json.gz")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is a time line of a multicard run", done.stderr)
 
     @staticmethod
     def holds(outer, inner):
