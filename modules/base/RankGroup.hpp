@@ -1,7 +1,7 @@
 #pragma once
 /// \file Ranks of a run that exchange with each other alone.
 
-#include <compare>
+#include <tuple>
 
 namespace multicard {
 
@@ -10,7 +10,9 @@ struct RankGroup {
   int first = 0, distance = 1, count = 0;
 
   bool is_all() const { return count == 0; }
-  auto operator<=>(const RankGroup&) const = default;
+  bool operator<(const RankGroup& other) const {
+    return std::tie(first, distance, count) < std::tie(other.first, other.distance, other.count);
+  }
 };
 
 }  // namespace multicard

@@ -36,6 +36,7 @@ std::string recorded_text(const std::vector<RecordedSteps>& recorded) {
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>> sets(by_steps.begin(), by_steps.end());
   std::ranges::stable_sort(sets, std::greater(), [](const auto& set) { return set.second.size(); });
   std::vector<std::string> parts;
+  parts.reserve(sets.size());
   for (const auto& [steps, ranks] : sets)
     parts.push_back(fmt::format("{} of {} {}", counted(steps, "step"), ranks.size() == 1 ? "rank" : "each of ranks",
                                 rank_list(ranks)));
