@@ -114,13 +114,21 @@ Track block_track(const Trace& trace) {
 class LaunchedGroups {
  public:
   LaunchedGroups(const Trace& trace, const Timeline& timeline) : calls_(trace) {
+    has_groups_ = !std::ranges::all_of(timeline.launches, [](const auto& launch) { return launch.group.is_all(); });
     for (const CollectiveLaunch& launch : timeline.launches)
       if (const auto number = timeline.threads.find(launch.thread); number != timeline.threads.end())
         by_thread_[number->second].push_back(&launch);
   }
 
-  /// Null where that is not known.
+  /// Null where that is not known: without groups all ranks are meant.
   const RankGroup* of(const GpuEvent& kernel) const {
+    static const RankGroup kAll;
+    const RankGroup* launched = launched_by(kernel);
+    return launched || has_groups_ ? launched : &kAll;
+  }
+
+ private:
+  const RankGroup* launched_by(const GpuEvent& kernel) const {
     const ApiCall* call = calls_.find(kernel.correlation);
     const auto thread = call ? by_thread_.find(call->thread) : by_thread_.end();
     if (thread == by_thread_.end()) return nullptr;
@@ -129,8 +137,8 @@ class LaunchedGroups {
     return &(*std::prev(after))->group;
   }
 
- private:
   CallsByCorrelation calls_;
+  bool has_groups_ = false;
   std::map<std::int32_t, std::vector<const CollectiveLaunch*>> by_thread_;
 };
 

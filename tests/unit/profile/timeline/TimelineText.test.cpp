@@ -178,6 +178,41 @@ TEST(TimelineText, PutsWhatOverlapsOnLanesOfItsOwn) {
   EXPECT_EQ(begins.rbegin()->second, std::vector<double>{0.005});
 }
 
+/// The arguments of NCCL kernels, of which the first was launched by the thread 4711 after 20 us, and the second by no
+/// call in the trace.
+std::vector<json> kernels_with(const std::vector<CollectiveLaunch>& launches) {
+  Recorded recorded = record_of(0);
+  recorded.timeline.launches = launches;
+  recorded.trace.streams = {{0, 7}};
+  const std::int32_t name = recorded.trace.names.id("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  recorded.trace.calls = {{{kOrigin + 20'000, kOrigin + 21'000}, 1, recorded.trace.names.id("cudaLaunchKernel"), 0}};
+  for (const std::int64_t correlation : {1, 2}) {
+    GpuEvent event;
+    static_cast<Span&>(event) = {kOrigin + 30'000 * correlation, kOrigin + 30'000 * correlation + 1000};
+    event.correlation = correlation;
+    event.name = name;
+    recorded.trace.gpu.push_back(event);
+  }
+  TimelineRank self = rank_of(0);
+  const json all =
+      json::parse(unpacked(TimelineText(recorded.trace, recorded.timeline, self).part({}, {}).bytes) + "]}");
+  std::vector<json> arguments;
+  for (const json& event : all["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "kernel") arguments.push_back(event.value("args", json::object()));
+  return arguments;
+}
+
+TEST(TimelineText, KnowsTheRanksThatAKernelOfNcclJoinsByItsLaunch) {
+  const CollectiveLaunch before{{kOrigin + 10'000, kOrigin + 15'000}, 4711, {0, 1, 2}},
+      around{{kOrigin + 19'000, kOrigin + 22'000}, 4711, {0, 2, 4}};
+
+  EXPECT_EQ(kernels_with({before, around}),
+            (std::vector<json>{{{"sequence", 0}, {"ranks", "0, 2, ..., 6"}}, json::object()}));
+  EXPECT_EQ(kernels_with({before}), (std::vector<json>{json::object(), json::object()}));
+  // Without groups they join all ranks, whatever is known of their launches.
+  EXPECT_EQ(kernels_with({}), (std::vector<json>{{{"sequence", 0}}, {{"sequence", 1}}}));
+}
+
 TEST(TimelineText, CountsHowBusyTheGpuIs) {
   Recorded recorded = record_of(0);
   const std::int32_t name = recorded.trace.names.id("kernel");
