@@ -27,31 +27,6 @@ std::vector<HtmlCell> first_cells(const Study& study, const CellProfile& of) {
   return {study.configuration(*of.cell).full_label(), HtmlCell(std::to_string(of.cell->ranks), of.cell->ranks)};
 }
 
-/// The seven figures, a row for each configuration.
-HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profiles) {
-  HtmlTable out{"profile-shares",
-                "Time in a step of one rank, and shares in the profile windows, all ranks together: CUDA calls as a "
-                "share of the time of all CUDA calls, host-to-device copies of that of copies and memsets, NCCL of "
-                "that of kernels. Not recorded: –.",
-                {"configuration", "ranks"},
-                {}};
-  for (const CellProfile& of : profiles) {
-    if (!of.has_gpu()) continue;
-    std::vector<HtmlCell> row = first_cells(study, of);
-    const bool is_first = out.rows.empty();
-    for (const ShareRow& share : of.total.shares) {
-      if (is_first) out.head.push_back(share.name);
-      const auto value = share.share();
-      row.push_back(
-          share.is_recorded && value
-              ? HtmlCell(fmt::format("{} ms, {}", significant(of.per_step(share.ns) / 1e6), percent(*value)), *value)
-              : HtmlCell("–"));
-    }
-    out.rows.push_back(std::move(row));
-  }
-  return out;
-}
-
 /// The first rows of a table of each configuration. \param rows_of of its profile \param rest the cells of a row after
 /// configuration and ranks
 template <class RowsOf, class Rest>
@@ -75,6 +50,26 @@ std::vector<HtmlCell> time_cells(const CellProfile& of, const NamedTimes& row, s
   const double count = of.per_step(row.time.count);
   return {row.name, HtmlCell(significant(count), count), ms_cell(of.per_step(row.time.total)),
           percent_cell(static_cast<double>(row.time.total) / static_cast<double>(whole))};
+}
+
+/// The seven figures of each configuration.
+HtmlTable shares_table(const Study& study, const std::vector<CellProfile>& profiles) {
+  static const std::vector<ShareRow> kNoShares;
+  return top_rows(
+      study, profiles,
+      {"profile-shares",
+       "Time in a step of one rank, and shares in the profile windows, all ranks together: CUDA calls as a share of "
+       "the "
+       "time of all CUDA calls, host-to-device copies of that of copies and memsets, NCCL of that of kernels. Not "
+       "recorded: –.",
+       {"figure", "ms", "share"},
+       {}},
+      [](const Profile& profile) -> const auto& { return profile.has_gpu_work() ? profile.shares : kNoShares; },
+      [](const CellProfile& of, const ShareRow& row) {
+        const auto share = row.share();
+        if (!row.is_recorded || !share) return std::vector<HtmlCell>{row.name, "–", "–"};
+        return std::vector<HtmlCell>{row.name, ms_cell(of.per_step(row.ns)), percent_cell(*share)};
+      });
 }
 
 HtmlTable calls_table(const Study& study, const std::vector<CellProfile>& profiles) {
