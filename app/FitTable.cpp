@@ -58,7 +58,9 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
   if (!world.is_root()) return;
   const DeviceChoice& device = context.device();
   log_info(fmt::format("{:<10}{}", "device", device.description));
-  const std::int64_t available = wanted > 0 ? wanted : bytes_for_rank(device.device, context.topology().local_size);
+  const std::int64_t available =
+      wanted > 0 ? wanted
+                 : bytes_for_rank(device.device, device.gpu ? device.num_sharing : context.topology().local_size);
   for (const std::string& line : table_of({options, device.device, available, world.size()}))
     log_info(line);
 }
@@ -71,7 +73,8 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
     const at::Device device = device_in_use();
     // The tensors of the run that failed are gone, but the allocator still keeps their memory.
     release_cached_device_memory(device);
-    for (const std::string& line : table_of({options, device, bytes_for_rank(device, ranks.of_node), ranks.all}))
+    for (const std::string& line :
+         table_of({options, device, bytes_for_rank(device, device.is_cuda() ? 1 : ranks.of_node), ranks.all}))
       log_error_line(line);
   } catch (const std::exception& error) {
     log_warning(fmt::format("cannot estimate what would fit: {}", any_error(error).what()));

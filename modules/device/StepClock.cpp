@@ -96,7 +96,12 @@ CollectiveWait::CollectiveWait() : clock_(open_clock) {
 }
 
 CollectiveWait::~CollectiveWait() {
-  if (clock_ != nullptr) clock_->change(phase_);
+  if (clock_ == nullptr) return;
+  try {
+    clock_->change(phase_);
+  } catch (const std::exception&) {
+    // A mark on a GPU that has failed. What waited reports it, or the next mark.
+  }
 }
 
 void StepClock::end_step() {

@@ -114,7 +114,8 @@ class StepClock {
 };
 
 /// While it exists, the thread waits for a collective: in forward, backward and update, whose time it would be else,
-/// the step is in Phase::reduce_wait. Does nothing where no step is open.
+/// the step is in Phase::reduce_wait. Does nothing in other phases, where no step is open, and in threads that do not
+/// train.
 class CollectiveWait {
  public:
   CollectiveWait();

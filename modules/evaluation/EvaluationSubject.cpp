@@ -99,13 +99,15 @@ void choose_weights(EvaluationSubject& subject, const RunOptions& options,
                                is_averaged ? ", moving average of its weights" : "");
 }
 
-/// Where the deck leaves it to the run: as the run that wrote the checkpoint.
+/// Where the deck leaves it to the run: as the run that wrote the checkpoint. Copies are of no use here, and the ranks
+/// may be on other nodes.
 void choose_shard(EvaluationSubject& subject, const RunOptions& options,
                   const std::optional<KnownCheckpoint>& checkpoint) {
   if (options.parallel.shard != Shard::automatic) return;
   const std::map<std::string, std::string> texts = checkpoint ? checkpoint->state.text : decltype(TrainerState::text){};
   const auto chosen = texts.find(kChosenShard);
-  put(subject.deck, "parallel.shard", chosen == texts.end() ? "none" : chosen->second);
+  const std::string shard = chosen == texts.end() ? "none" : chosen->second;
+  put(subject.deck, "parallel.shard", shard == "hybrid" ? "full" : shard);
 }
 
 /// Pixels are normalised as in the training: as the deck says, else with the checkpoint's numbers, else with those of

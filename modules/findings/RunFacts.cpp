@@ -175,6 +175,9 @@ RunFacts facts_of(const RunData& run, const std::vector<std::size_t>& measured, 
   if (measured.empty()) return facts;
   if (const auto deck = run.summary.text.find("deck"); deck != run.summary.text.end())
     facts.settings = deck_values(deck->second);
+  // What stands in for auto, before its reason.
+  if (const auto chosen = run.summary.text.find("chosen_shard"); chosen != run.summary.text.end())
+    facts.settings["parallel.shard"] = chosen->second.substr(0, chosen->second.find(' '));
   const std::vector<RankResources> resources = reduce_resources(run);
   facts.ranks = ranks_of(resources, times);
   facts.data_wait = data_wait(run, measured);

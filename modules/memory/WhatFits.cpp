@@ -241,10 +241,10 @@ class FitTable {
 
 }  // namespace
 
-std::int64_t bytes_for_rank(at::Device device, int ranks_of_node) {
-  // What the allocator has reserved is this process's to use; a rank on a CPU has its share of what its node has left.
-  return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device)
-                          : available_memory_bytes() / ranks_of_node;
+std::int64_t bytes_for_rank(at::Device device, int num_sharing) {
+  // What the allocator has reserved is this process's to use; of what is left a rank has its share.
+  return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device) / num_sharing
+                          : available_memory_bytes() / num_sharing;
 }
 
 std::vector<std::string> what_fits(const FitQuestion& question) {

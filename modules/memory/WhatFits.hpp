@@ -11,8 +11,9 @@
 
 namespace multicard {
 
-/// Bytes that a rank which holds nothing yet can use of a device. \param ranks_of_node that share a CPU's memory
-std::int64_t bytes_for_rank(at::Device device, int ranks_of_node);
+/// Bytes that a rank which holds nothing yet can use of a device. \param num_sharing ranks that use the same memory,
+/// this one among them
+std::int64_t bytes_for_rank(at::Device device, int num_sharing);
 
 /// What a table of fitting micro-batches is about.
 struct FitQuestion {

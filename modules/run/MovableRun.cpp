@@ -79,7 +79,7 @@ void MovableRun::release_old_collectives() {
 
 void MovableRun::build(const Communicator& next) {
   const KeptCollectives* known = known_collectives(next);
-  TrainingParts reused{std::move(model_), known ? known->collectives : nullptr, scan_};
+  TrainingParts reused{std::move(model_), known ? known->collectives : nullptr, scan_, !scan_.is_empty()};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, task_options_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, task_options_, std::move(reused));
   group_ = next;

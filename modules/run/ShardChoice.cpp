@@ -8,14 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "base/NamedNumbers.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
 #include "memory/MethodMemory.hpp"
 #include "memory/WhatFits.hpp"
 #include "tasks/language/LanguageTask.hpp"
 #include "tasks/setup/RunContext.hpp"
+#include "tasks/setup/ShardGroups.hpp"
 
 namespace multicard {
 
@@ -57,7 +60,7 @@ class Predictions {
     }
     const Shard split = candidate.shard == Shard::hybrid ? Shard::full : candidate.shard;
     const std::int64_t total = memory_->with(rows_.rows, rows_.length, split).total();
-    return total + gaps_between(total);
+    return device_.is_cuda() ? total + gaps_between(total) : total;
   }
 
  private:
@@ -91,22 +94,31 @@ ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Predi
   return least;
 }
 
+/// On rank 0. Where two layers of the model do not fit while they are measured, what holds least is left to try.
+ShardChoice chosen_by(const std::vector<ShardCandidate>& candidates, Predictions predictions, std::int64_t available) {
+  try {
+    return with_known_errors([&] { return first_that_fits(candidates, predictions, available); });
+  } catch (const EnvironmentError& error) {
+    if (!is_out_of_memory(error)) throw;
+    const Shard last = candidates.back().shard;
+    return {last, fmt::format("{} (auto): the device has too little memory to measure two layers of the model",
+                              word_of(last, kShardWords))};
+  }
+}
+
 /// Collective.
-ShardChoice predicted(const RunOptions& options, const Communicator& communicator, TaskScan& scan) {
+ShardChoice predicted(const RunOptions& options, const Communicator& communicator,
+                      const std::vector<ShardCandidate>& candidates, TaskScan& scan) {
   const RunContext context(options, communicator);
   const RunContext::Current current(context);
   const at::Device device = context.device().device;
+  const int num_sharing = context.device().gpu ? context.device().num_sharing : context.topology().local_size;
   const RowsAtOnce rows = rows_at_once(options, communicator, scan);
-  const std::int64_t available =
-      communicator.allreduce(bytes_for_rank(device, context.topology().local_size), ReduceOp::min);
+  const std::int64_t available = communicator.allreduce(bytes_for_rank(device, num_sharing), ReduceOp::min);
   ShardChoice choice;
-  agreed(communicator, [&] {
+  agreed_after_long_work(communicator, [&] {
     if (!communicator.is_root()) return;
-    with_known_errors([&] {
-      Predictions predictions(options, device, rows);
-      choice =
-          first_that_fits(shard_candidates(options, context.topology(), communicator.size()), predictions, available);
-    });
+    choice = chosen_by(candidates, Predictions(options, device, rows), available);
     release_cached_device_memory(device);
   });
   choice.shard = static_cast<Shard>(communicator.broadcast_value(static_cast<int>(choice.shard)));
@@ -114,14 +126,16 @@ ShardChoice predicted(const RunOptions& options, const Communicator& communicato
   return choice;
 }
 
-/// Collective.
-std::optional<ShardChoice> choice_before(const std::optional<std::string>& checkpoint,
-                                         const Communicator& communicator) {
+/// Collective. Nothing where the deck or the nodes do not allow it any more.
+std::optional<ShardChoice> choice_before(const std::optional<std::string>& checkpoint, const Communicator& communicator,
+                                         const std::vector<ShardCandidate>& candidates) {
   if (!checkpoint) return std::nullopt;
   std::optional<ShardChoice> found =
       agreed(communicator, [&] { return choice_in(CheckpointStore::read_state(*checkpoint)); });
   if (!found || found->num_ranks != communicator.size()) return std::nullopt;
-  return found;
+  const bool is_candidate = std::any_of(candidates.begin(), candidates.end(),
+                                        [&](const ShardCandidate& one) { return one.shard == found->shard; });
+  return is_candidate ? found : std::nullopt;
 }
 
 }  // namespace
@@ -130,9 +144,8 @@ std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const To
   std::vector<ShardCandidate> candidates{{Shard::none, num_ranks}};
   // The state of adapters is small.
   if (!options.method.has_adapters()) candidates.push_back({Shard::optimizer, num_ranks});
-  const bool has_equal_nodes = topology.local_size * topology.num_nodes == num_ranks;
-  if (topology.num_nodes > 1 && topology.local_size > 1 && has_equal_nodes)
-    candidates.push_back({Shard::hybrid, topology.local_size});
+  const int ranks_of_node = ranks_of_each_node(topology);
+  if (ranks_of_node > 1 && ranks_of_node < num_ranks) candidates.push_back({Shard::hybrid, ranks_of_node});
   candidates.push_back({Shard::full, num_ranks});
   std::erase_if(candidates, [&](const ShardCandidate& one) { return !can_be_split(options, one.shard); });
   return candidates;
@@ -155,26 +168,28 @@ void ShardChoice::add_to(TrainerState& state) const {
 
 std::optional<ShardChoice> choice_in(const TrainerState& state) {
   const auto chosen = state.text.find(kChosenShard);
-  const auto ranks = state.extra.find(kChosenFor);
-  if (chosen == state.text.end() || ranks == state.extra.end()) return std::nullopt;
+  const std::optional<std::int64_t> ranks = whole_number_of(state.extra, kChosenFor, 1);
+  if (chosen == state.text.end() || !ranks || *ranks > INT32_MAX) return std::nullopt;
   const auto* const word = std::find_if(std::begin(kShardWords), std::end(kShardWords),
                                         [&](const Word<Shard>& one) { return one.text == chosen->second; });
   if (word == std::end(kShardWords) || word->value == Shard::automatic) return std::nullopt;
-  return ShardChoice{word->value, fmt::format("{} (auto): as before", word->text), static_cast<int>(ranks->second)};
+  return ShardChoice{word->value, fmt::format("{} (auto): as before", word->text), static_cast<int>(*ranks)};
 }
 
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
                          const std::optional<std::string>& checkpoint, TaskScan& scan) {
   if (options.parallel.shard != Shard::automatic) return {options.parallel.shard};
   ShardChoice choice;
-  if (communicator.size() == 1)
+  if (communicator.size() == 1) {
     choice.reason = "none (auto): one rank holds everything";
-  else if (!options.is_language())
+  } else if (!options.is_language()) {
     choice.reason = "none (auto): networks of images are small";
-  else if (const std::optional<ShardChoice> before = choice_before(checkpoint, communicator))
-    choice = *before;
-  else
-    choice = predicted(options, communicator, scan);
+  } else {
+    const std::vector<ShardCandidate> candidates =
+        shard_candidates(options, find_topology(communicator), communicator.size());
+    const std::optional<ShardChoice> before = choice_before(checkpoint, communicator, candidates);
+    choice = before ? *before : predicted(options, communicator, candidates, scan);
+  }
   choice.num_ranks = communicator.size();
   return choice;
 }

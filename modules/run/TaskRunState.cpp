@@ -102,8 +102,14 @@ void TaskRun::finish_checkpoints() {
 /// Collective.
 void TaskRun::note_checkpoints() {
   // A step before the newest checkpoint was begun says nothing of it.
-  if (const auto& last = trainer_->last_result(); last && !last->requests.is_writing && last->step >= last_saved_)
+  const auto& last = trainer_->last_result();
+  if (checkpoints_.writes_pieces() && last && !last->requests.is_writing && last->step >= last_saved_) {
+    const TimePoint start = SteadyClock::now();
+    clock_.pause();
     checkpoints_.complete();
+    clock_.resume();
+    recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+  }
   checkpoints_.poll();
   for (const WrittenCheckpoint& written : checkpoints_.take_written())
     recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);

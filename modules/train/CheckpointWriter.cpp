@@ -11,6 +11,7 @@
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "device/DeviceError.hpp"
 #include "state/SplitFile.hpp"
 
@@ -22,6 +23,17 @@ namespace {
 bool is_passing(const Error& error) {
   // A full disk or a lack of memory. Weights that are not finite stay so.
   return error.code() == ExitCode::data || error.code() == ExitCode::environment;
+}
+
+/// The error, defects too, that `body` throws on all ranks.
+template <class Body>
+std::optional<Error> known_to_all(Body&& body) {
+  try {
+    body();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
 }
 
 /// @{ What a rank has written, on its way to rank 0.
@@ -136,8 +148,8 @@ void CheckpointWriter::take(std::vector<RankRecord> pieces, const std::map<std::
 }
 
 void CheckpointWriter::start_pieces() {
-  error_ = error_of([&] {
-    agreed(communicator_, [&] {
+  error_ = known_to_all([&] {
+    agreed_after_long_work(communicator_, [&] {  // a slow disk
       if (communicator_.is_root())
         content_->pending = content_->store.begin(content_->content.state.step, content_->copies.copies());
     });
@@ -169,9 +181,10 @@ void CheckpointWriter::collect_pieces() {
   phase_ = Phase::none;
   const std::optional<Error> own = start_error_ ? start_error_ : job_.wait();
   communicator_.idle_barrier();
-  error_ = error_of([&] { agree_on(communicator_, own); });
+  error_ = known_to_all([&] { agree_on(communicator_, own); });
   if (error_) {
     content_->pending.reset();
+    communicator_.idle_barrier();
     return;
   }
   const std::vector<std::string> texts = communicator_.gather(to_text(content_->written));

@@ -72,6 +72,8 @@ class CheckpointWriter {
   /// what copy() has failed with on a rank (too little memory).
   void write(CheckpointContent content, const RankRecord& record, const std::map<std::string, MetricSeries>& metrics);
 
+  /// Whether ranks have written pieces since write() that complete() has not been called for: the same on all ranks.
+  bool writes_pieces() const { return phase_ == Phase::pieces; }
   /// Whether this rank writes pieces now.
   bool is_writing() const { return phase_ == Phase::pieces && job_.running(); }
   /// Collective. Where ranks have written pieces since write(), waits for them, and rank 0 starts to complete the

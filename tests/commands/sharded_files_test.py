@@ -84,6 +84,7 @@ class ShardedFiles(DeepCase, KilledRuns):
 
     def test_a_disk_slower_than_the_timeout_ends_no_run(self):
         slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
+                "SLOW_ALLOCATION_S": "2.5",
                 "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
         process = launch(3, "run", self.deck, *FULL, SHARD, "run.timeout_s=2", "run.steps=2", env=slow)
         out, err = process.communicate(timeout=300)
@@ -110,6 +111,7 @@ class ChosenSharding(DeepCase):
         # As if it had been chosen.
         content = json.loads(state.read_text())
         content["text"]["chosen_shard"] = "full"
+        content["extra"]["chosen_shard_ranks"] = 2
         content["deck"] = content["deck"].replace("shard: full", "shard: auto")
         text = json.dumps(content)
         state.write_text(text)
@@ -118,6 +120,20 @@ class ChosenSharding(DeepCase):
         code, out, err = run(2, "eval", self.checkpoint(), "--json")
         self.assertEqual(code, 0, err)
         self.assertAlmostEqual(json.loads(out)["loss"], recorded, delta=1e-5)
+        auto = ("run", self.deck, *FULL, "parallel.shard=auto", "run.steps=9", "run.output=" + self.path("next"),
+                "run.resume=" + self.checkpoint())
+        self.expect(0, run(2, *auto), r"shard +full \(auto\): as before", "sharding +full over 2 ranks")
+        # Where the deck does not allow it any more.
+        self.expect(0, run(2, *auto, "parallel.bucket_mb=measured", "run.deterministic=false",
+                           "run.output=" + self.path("other")),
+                    r"shard +none \(auto\): a rank has")
+
+    def test_warnings_of_data_and_model_are_not_lost(self):
+        words = ("run", self.deck, "method={name: lora-dpo, rank: 4, dropout: 0.1}", *self.preference_pairs(),
+                 "data.max_length=null", "--dry-run")
+        for shard in ("none", "auto"):
+            _, _, err = self.expect(0, run(2, *words, "parallel.shard=" + shard))
+            self.assertEqual(err.count("method.dropout is not applied"), 1, err)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-// To be loaded before the C library: a disk on which every fsync takes SLOW_DISK_S seconds and every read at an offset
-// SLOW_READ_S, and on which the write at an offset with the number BAD_DISK_FROM (1: the first) and all after it fail.
+// To be loaded before the C library: a disk on which every fsync takes SLOW_DISK_S seconds, every reservation of space
+// for tensors SLOW_ALLOCATION_S and every read at an offset SLOW_READ_S, and on which the write at an offset with the
+// number BAD_DISK_FROM (1: the first) and all after it fail.
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +26,16 @@ void wait_as_long_as(const char* variable) {
 extern "C" int fsync(int descriptor) {
   wait_as_long_as("SLOW_DISK_S");
   return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
+
+extern "C" int fallocate64(int descriptor, int mode, off_t begin, off_t count) {
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  if (std::filesystem::read_symlink(link).extension() == ".safetensors") wait_as_long_as("SLOW_ALLOCATION_S");
+  return static_cast<int>(syscall(SYS_fallocate, descriptor, mode, begin, count));
+}
+
+extern "C" int fallocate(int descriptor, int mode, off_t begin, off_t count) {
+  return fallocate64(descriptor, mode, begin, count);
 }
 
 extern "C" ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off_t offset) {

@@ -16,18 +16,16 @@ namespace {
       .on_all_ranks();
 }
 
-/// Ranks of a node, which are the same number on each and follow each other.
-int ranks_of_a_node(const std::vector<int>& nodes) {
-  const auto size = std::max(1, static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front())));
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
-    if (nodes[rank] != static_cast<int>(rank) / size * size || nodes.size() % static_cast<std::size_t>(size) != 0)
-      refuse("parallel.shard is hybrid, but the nodes do not have equally many ranks that follow each other",
-             fmt::format("rank {} is on the node of rank {}", rank, nodes[rank]));
+int ranks_of_a_node(const Topology& topology) {
+  const int size = ranks_of_each_node(topology);
+  if (size == 0)
+    refuse("parallel.shard is hybrid, but the nodes do not have equally many ranks that follow each other",
+           fmt::format("the {} ranks of {} nodes are placed otherwise", topology.nodes.size(), topology.num_nodes));
   return size;
 }
 
 int group_size(const ParallelOptions& options, const Topology& topology, int num_ranks) {
-  const int size = options.shard_group ? static_cast<int>(*options.shard_group) : ranks_of_a_node(topology.nodes);
+  const int size = options.shard_group ? static_cast<int>(*options.shard_group) : ranks_of_a_node(topology);
   if (size == 1)
     refuse("each rank would be a group of its own, which splits nothing",
            options.shard_group ? "parallel.shard_group is 1" : "every node has one rank");
@@ -43,6 +41,15 @@ void add(std::map<std::string, CommunicationTotals>& to, const std::map<std::str
 }
 
 }  // namespace
+
+int ranks_of_each_node(const Topology& topology) {
+  const std::vector<int>& nodes = topology.nodes;
+  const auto size = std::max(1, static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front())));
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    if (nodes[rank] != static_cast<int>(rank) / size * size || nodes.size() % static_cast<std::size_t>(size) != 0)
+      return 0;
+  return size;
+}
 
 // Ranks that follow each other form a group; those with the same place in their groups hold the same part.
 ShardGroups::ShardGroups(const ParallelOptions& options, const Communicator& communicator, const Topology& topology,

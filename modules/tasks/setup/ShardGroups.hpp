@@ -11,6 +11,9 @@
 
 namespace multicard {
 
+/// Ranks of each node, where these are equally many and follow each other; 0 where not.
+int ranks_of_each_node(const Topology& topology);
+
 /// The collectives that parallel.shard full and hybrid need.
 class ShardGroups {
  public:

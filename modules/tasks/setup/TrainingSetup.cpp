@@ -94,7 +94,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   if (reused.model && device_of(*reused.model) != own) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.
-  const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
+  const LogRank log_rank(reused.is_known ? LogRank::kSilent : communicator.rank());
   task = make_task(options, communicator, {own, statistics.get(), shard_groups->ranks(), reused.model, reused.scan});
   check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());

@@ -28,6 +28,7 @@ struct TrainingParts {
   std::shared_ptr<Model> model = nullptr;                    ///< of the same deck and device
   std::shared_ptr<TensorCollectives> collectives = nullptr;  ///< of the same communicator
   TaskScan scan = {};                                        ///< of the same deck; all ranks have it, or none
+  bool is_known = false;  ///< warnings of deck, data and model were logged where the run began
 };
 
 /// The device, the data, the network, the strategy and what belongs to them, built and fitting each other. Members are
