@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -57,15 +57,17 @@ std::int64_t compare_false_clocks() {
   return world().allreduce(common.error(), ReduceOp::max);
 }
 
-/// The shortest of many sums over all ranks: what this machine needs for a message now.
-std::int64_t shortest_sum() {
-  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
-  for (int round = 0; round < 200; ++round) {
+/// The median of many sums over all ranks: what this machine needs for a message now. The shortest would say what it
+/// needs when no other program has the cores, which the few questions of a comparison may not meet with.
+std::int64_t usual_sum() {
+  std::vector<std::int64_t> sums;
+  for (int round = 0; round < 201; ++round) {
     const std::int64_t before = true_time();
     world().allreduce(before, ReduceOp::max);
-    shortest = std::min(shortest, true_time() - before);
+    sums.push_back(true_time() - before);
   }
-  return world().allreduce(shortest, ReduceOp::max);
+  std::nth_element(sums.begin(), sums.begin() + 100, sums.end());
+  return world().allreduce(sums[100], ReduceOp::max);
 }
 
 TEST(ClockComparison, FindsOffsetsAndDriftsOfFalseClocks) {
@@ -73,10 +75,10 @@ TEST(ClockComparison, FindsOffsetsAndDriftsOfFalseClocks) {
   // Ranks that share a core answer when it is their turn, and sanitizers make answers slow.
   if (kIsSanitized || world().size() > static_cast<int>(std::thread::hardware_concurrency())) return;
   // The bound is half a round trip; a sum is one trip at least. How long a trip takes is the machine's.
-  std::int64_t allowed = 4 * shortest_sum();
+  std::int64_t allowed = 4 * usual_sum();
   for (int again = 0; again < 50 && error > allowed; ++again) {  // other programs may have had the cores
     error = compare_false_clocks();
-    allowed = 4 * shortest_sum();
+    allowed = 4 * usual_sum();
   }
   EXPECT_LE(error, allowed);
 }
