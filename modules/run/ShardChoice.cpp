@@ -81,15 +81,15 @@ ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Predi
     const std::int64_t bytes = predictions.bytes_of(candidate);
     const std::string_view word = word_of(candidate.shard, kShardWords);
     if (bytes <= available)
-      return {candidate.shard,
-              fmt::format("{} (auto): a rank has {}, of which it takes {}{}{}", word, size_text(available),
-                          size_text(bytes), others.empty() ? "" : "; too much were ", others)};
-    others += fmt::format("{}{} with {}", others.empty() ? "" : ", ", word, size_text(bytes));
+      return {candidate.shard, fmt::format("{} (auto): a rank has {}, of which it takes {}{}{}", word,
+                                           size_text(available), size_text(bytes), others.empty() ? "" : "; ", others)};
+    others += others.empty() ? fmt::format("{} would take {}", word, size_text(bytes))
+                             : fmt::format(", {} {}", word, size_text(bytes));
     if (least_bytes > 0 && bytes >= least_bytes) continue;
     least_bytes = bytes;
     least.shard = candidate.shard;
   }
-  least.reason = fmt::format("{} (auto): it takes least, but a rank has {}, which is too little for each: {}",
+  least.reason = fmt::format("{} (auto): it takes least, but a rank has {}, too little for any of them; {}",
                              word_of(least.shard, kShardWords), size_text(available), others);
   return least;
 }

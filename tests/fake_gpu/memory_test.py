@@ -270,12 +270,12 @@ class TextChoices(MemoryTest):
             choice = re.search(r"^shard +(\w+) \(auto\): (.*)$", err, re.M)
             return code, choice and choice.groups()
 
-        for memory_mib, chosen, too_much in ((3000, "none", ""), (2600, "optimizer", "none with 3.02 GB"),
-                                             (2200, "full", "none with 3.02 GB, optimizer with 2.61 GB")):
+        for memory_mib, chosen, too_much in ((3000, "none", ""), (2600, "optimizer", "none would take 3.02 GB"),
+                                             (2200, "full", "none would take 3.02 GB, optimizer 2.61 GB")):
             code, (choice, reason) = train("parallel.shard=auto", memory_mib=memory_mib)
             self.assertEqual((code, choice), (0, chosen))
             self.assertRegex(reason, r"a rank has [\d.]+ GB, of which it takes [\d.]+ GB" +
-                             ("; too much were " + too_much if too_much else "") + "$")
+                             ("; " + too_much if too_much else "") + "$")
         # What was chosen stays, and is right: what sends less does not fit.
         self.assertEqual(train("parallel.shard=auto", "run.steps=4", is_new=False, memory_mib=6000),
                          (0, ("full", "as before")))
