@@ -104,9 +104,8 @@ void choose_weights(EvaluationSubject& subject, const RunOptions& options,
 void choose_shard(EvaluationSubject& subject, const RunOptions& options,
                   const std::optional<KnownCheckpoint>& checkpoint) {
   if (options.parallel.shard != Shard::automatic) return;
-  const std::map<std::string, std::string> texts = checkpoint ? checkpoint->state.text : decltype(TrainerState::text){};
-  const auto chosen = texts.find(kChosenShard);
-  const std::string shard = chosen == texts.end() ? "none" : chosen->second;
+  std::string shard = "none";
+  if (checkpoint && checkpoint->state.text.contains(kChosenShard)) shard = checkpoint->state.text.at(kChosenShard);
   put(subject.deck, "parallel.shard", shard == "hybrid" ? "full" : shard);
 }
 

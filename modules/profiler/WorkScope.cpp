@@ -10,6 +10,15 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
+/// A range of this thread that ends now.
+template <class Range>
+void report_ended(Range& range) {
+  if (!RangeLog::takes_reports()) return;
+  range.end = wall_clock_ns();
+  range.thread = gettid();
+  RangeLog::report(range);
+}
+
 }  // namespace
 
 WorkScope::WorkScope(WorkKind kind, const char* name, std::int64_t bytes) {
@@ -20,10 +29,7 @@ WorkScope::WorkScope(WorkKind kind, const char* name, std::int64_t bytes) {
 }
 
 WorkScope::~WorkScope() {
-  if (!RangeLog::takes_reports()) return;
-  work_.end = wall_clock_ns();
-  work_.thread = gettid();
-  RangeLog::report(work_);
+  report_ended(work_);
 }
 
 void WorkScope::set_waited(double seconds) {
@@ -37,10 +43,7 @@ LaunchScope::LaunchScope(const RankGroup& group) {
 }
 
 LaunchScope::~LaunchScope() {
-  if (!RangeLog::takes_reports()) return;
-  launch_.end = wall_clock_ns();
-  launch_.thread = gettid();
-  RangeLog::report(launch_);
+  report_ended(launch_);
 }
 
 void report_work(WorkKind kind, const char* name, std::int64_t ns, std::int64_t bytes) {

@@ -59,7 +59,7 @@ void add(Merge merge, std::int64_t& value, std::int64_t since) {
 }
 void add(Merge /*merge*/, CommunicationTotals& value, const CommunicationTotals& since) {
   if (value.calls == 0) value.seconds_skew = 0;  // nothing is unknown of no calls
-  for_each_column<CommunicationTotals>([&](const auto& column) { value.*column.place += since.*column.place; });
+  value.add(since);
 }
 /// Epoch by epoch: both parts may have worked on the one in which the run was interrupted.
 void add(Merge /*merge*/, std::vector<double>& values, const std::vector<double>& since) {

@@ -103,7 +103,7 @@ bool CheckpointWriter::would_be_best(double score) {
 //
 // An error is kept in error_ and reported at the next checkpoint or at the end, on all ranks when it cannot pass by
 // itself. The Job is shared with the thread, because one that outlives its time-out at the end is detached. A slow disk
-// is no fault: where a rank may have waited for its thread, the others wait for it without a time-out (idle_barrier)
+// is not a fault: where a rank may have waited for its thread, the others wait for it without a time-out (idle_barrier)
 // before they meet.
 void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
   complete();

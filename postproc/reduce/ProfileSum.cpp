@@ -156,6 +156,24 @@ struct ProfileAdder::Tables {
   RowSum<MpiRow> mpi;
   RowSum<GpuTime> gpus;
   RowSum<StreamRow> streams;
+
+  /// Calls `visit` with the rows of each table of a profile and their sum.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    visit(&Profile::calls, calls);
+    visit(&Profile::kernels, kernels);
+    visit(&Profile::collectives, collectives);
+    visit(&Profile::copies, copies);
+    visit(&Profile::phases, phases);
+    visit(&Profile::blocks, blocks);
+    visit(&Profile::operators, operators);
+    visit(&Profile::threads, threads);
+    visit(&Profile::exchanges, exchanges);
+    visit(&Profile::files, files);
+    visit(&Profile::mpi, mpi);
+    visit(&Profile::gpus, gpus);
+    visit(&Profile::streams, streams);
+  }
 };
 
 ProfileAdder::ProfileAdder() : tables_(std::make_unique<Tables>()) {}
@@ -169,19 +187,7 @@ void ProfileAdder::add(const Profile& profile, std::int64_t rank_steps) {
   add_to(tables_->delays.from_end, profile.delays.from_end);
   add_to(tables_->delays.queue, profile.delays.queue);
   tables_->delays.unmatched += profile.delays.unmatched;
-  tables_->calls.add_rows(profile.calls);
-  tables_->kernels.add_rows(profile.kernels);
-  tables_->collectives.add_rows(profile.collectives);
-  tables_->copies.add_rows(profile.copies);
-  tables_->phases.add_rows(profile.phases);
-  tables_->blocks.add_rows(profile.blocks);
-  tables_->operators.add_rows(profile.operators);
-  tables_->threads.add_rows(profile.threads);
-  tables_->exchanges.add_rows(profile.exchanges);
-  tables_->files.add_rows(profile.files);
-  tables_->mpi.add_rows(profile.mpi);
-  tables_->gpus.add_rows(profile.gpus);
-  tables_->streams.add_rows(profile.streams);
+  tables_->for_each([&](auto rows, auto& sum) { sum.add_rows(profile.*rows); });
 }
 
 ProfileSum ProfileAdder::take() {
@@ -189,19 +195,7 @@ ProfileSum ProfileAdder::take() {
   sum.rank_steps = tables_->rank_steps;
   sum.total.window_ns = tables_->window_ns;
   sum.total.delays = tables_->delays;
-  sum.total.calls = tables_->calls.take();
-  sum.total.kernels = tables_->kernels.take();
-  sum.total.collectives = tables_->collectives.take();
-  sum.total.copies = tables_->copies.take();
-  sum.total.phases = tables_->phases.take();
-  sum.total.blocks = tables_->blocks.take();
-  sum.total.operators = tables_->operators.take();
-  sum.total.threads = tables_->threads.take();
-  sum.total.exchanges = tables_->exchanges.take();
-  sum.total.files = tables_->files.take();
-  sum.total.mpi = tables_->mpi.take();
-  sum.total.gpus = tables_->gpus.take();
-  sum.total.streams = tables_->streams.take();
+  tables_->for_each([&](auto rows, auto& of_rows) { sum.total.*rows = of_rows.take(); });
   return sum;
 }
 
