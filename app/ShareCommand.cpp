@@ -47,11 +47,10 @@ std::string results_of(const ShareOptions& options, const std::string& task) {
 /// The task's own options, with what the share decides for all. A task that waits has its checkpoint.
 RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
   RunOptions run = read_run_options(task.deck);
-  if (run.parallel.splits_weights() || run.parallel.shard == Shard::automatic)
+  if (run.parallel.shard == Shard::hybrid)
     throw UsageError(fmt::format("task {} cannot be shared", task.name),
-                     fmt::format("its parallel.shard is {}, and split weights are not moved between ranks yet",
-                                 word_of(run.parallel.shard, kShardWords)),
-                     "Set parallel.shard=none or optimizer.");
+                     "its parallel.shard is hybrid, and not all numbers of ranks form its groups",
+                     "Set parallel.shard=full, optimizer or none.");
   run.run.output = folder_of(options, task.name);
   run.run.resume = {options.run.resume};
   run.run.timeout_s = options.run.timeout_s;

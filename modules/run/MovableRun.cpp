@@ -8,6 +8,7 @@
 #include "comm/Watchdog.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
+#include "train/MovedPieces.hpp"
 
 namespace multicard {
 
@@ -90,6 +91,17 @@ void MovableRun::build(const Communicator& next) {
     collectives_.push_back({next, run_->collectives(), num_moves_});
 }
 
+void MovableRun::exchange_pieces() {
+  try {
+    multicard::exchange_pieces(state_->pieces, run_ ? run_->wanted_pieces(*state_) : std::vector<TensorPiece>{}, all_);
+  } catch (...) {  // it is not whole
+    run_.reset();
+    group_.reset();
+    throw;
+  }
+  if (run_) run_->pieces_have_arrived();
+}
+
 RunResult MovableRun::finish(StopMonitor* stop) {
   const std::unique_ptr<TaskRun> run = std::move(run_);
   return run->finish(stop);
@@ -125,7 +137,10 @@ void MovableRun::move_to(const std::optional<Communicator>& next) {
   if (!next) release_model();
   agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
   // Kept where no rank has the run: the state is then the run, and waits for the next move.
-  if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
+  if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) {
+    if (state_) exchange_pieces();
+    state_.reset();
+  }
   release_old_collectives();
   times_.build = seconds_since(start);
 }

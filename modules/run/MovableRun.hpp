@@ -12,18 +12,20 @@ namespace multicard {
 
 /// Seconds of one move on this rank.
 struct MoveTimes {
-  double collect = 0;    ///< the state to the host memory of the old root
+  double collect = 0;    ///< the state to the host memory of the old root, or of all old ranks
   double broadcast = 0;  ///< to all ranks; the first time with what opening the data has found
-  double build = 0;      ///< data sources, strategy and collectives of the new ranks; weights on ranks that join
+  double build = 0;      ///< data sources, strategy and collectives of the new ranks; weights on ranks that join; what
+                         ///< is split
 };
 
 /// A run among the ranks of `all`, every one of which has one of these, whether it runs at the moment or not. A move
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
-/// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
-/// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives of the
-/// communicator before the present one are kept, because a run often goes back; older ones are released at the end of a
-/// move (those of NCCL hold device memory). They are destroyed in the order in which they were made, which is the same
-/// on all of their ranks (NCCL wants that).
+/// state is broadcast. What is split over them each rank keeps in host memory, until the new ranks are there and get
+/// what each needs of it from the others; it is whole on no rank. A rank that stays on its device keeps its model, with
+/// the weights that are not trained, unless they are split; a rank that joins reads them. Data is scanned once: every
+/// rank keeps what opening it has found. Collectives of the communicator before the present one are kept, because a run
+/// often goes back; older ones are released at the end of a move (those of NCCL hold device memory). They are destroyed
+/// in the order in which they were made, which is the same on all of their ranks (NCCL wants that).
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
@@ -58,6 +60,8 @@ class MovableRun {
   /// Collective over all. Ends the run, if there is one, and leaves its state in state_ of all ranks.
   void take_state();
   void build(const Communicator& next);
+  /// Collective over all. Gives the run that was built what was split over the ranks before it.
+  void exchange_pieces();
   /// Tensor collectives of a communicator that the run has been on.
   struct KeptCollectives {
     Communicator communicator;

@@ -57,7 +57,8 @@ struct TaskRunOptions {
 ///     const RunResult result = run.finish(&stop);
 ///
 /// To move a run, its ranks collect() its state; destroy it, together; broadcast the state to the ranks that shall have
-/// it; and construct it from the state. No file is involved. MovableRun does that.
+/// it; construct it from the state; and give it what was split over the ranks (exchange_pieces()). No file is involved.
+/// MovableRun does that.
 class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
@@ -85,7 +86,8 @@ class TaskRun {
 
   /// Saves a checkpoint after the steps that are done, unless there is one or the deck keeps none.
   void checkpoint();
-  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can be advanced further. Waits
+  /// Everything that the run is now, on the root; elsewhere what all ranks know. What is split over the ranks each has
+  /// in pieces. The run can be advanced further. Waits
   /// for the checkpoint under way. \throws std::logic_error unless the run is running; what all ranks find of the steps
   /// before, or of a checkpoint
   TrainingState collect();
@@ -99,12 +101,18 @@ class TaskRun {
   double last_loss() const;
   /// Bytes of the gradients that a step all-reduces, in their communication dtype.
   std::int64_t gradient_bytes() const;
+  /// The memory of this rank for what was split in the state that the run is constructed from; to be filled before the
+  /// first step, and then said to be.
+  /// @{
+  std::vector<TensorPiece> wanted_pieces(const TrainingState& state) const;
+  void pieces_have_arrived();
+  /// @}
   /// The steps done here whose times are known.
   const std::vector<StepTimes>& steps() const { return recorder_.steps().steps(); }
   const Task& task() const { return *setup_.task; }
   bool is_root() const { return setup_.communicator.is_root(); }
-  /// What may be used again after this run is gone (MovableRun).
-  std::shared_ptr<Model> model() const { return setup_.task->model(); }
+  /// What may be used again after this run is gone (MovableRun): null where the model is split over its ranks.
+  std::shared_ptr<Model> model() const { return setup_.splits_weights() ? nullptr : setup_.task->model(); }
   TaskScan scan() const { return setup_.task->scan(); }
   std::shared_ptr<TensorCollectives> collectives() const { return setup_.collectives; }
   /// @}

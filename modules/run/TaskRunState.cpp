@@ -10,6 +10,7 @@
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
 #include "run/TaskRun.hpp"
+#include "train/MovedPieces.hpp"
 
 namespace multicard {
 
@@ -149,18 +150,24 @@ History TaskRun::whole_history() {
 
 TrainingState TaskRun::collect() {
   if (status_ != RunStatus::running) throw std::logic_error("a run that has ended cannot be collected");
+  if (setup_.shard_groups->ranks().copies != nullptr)
+    throw std::logic_error("a run of several copies that are split cannot be collected");
   const Working working(setup_);
   if (trainer_) guarded([&] { settle_steps(); });
   if (failure_) throw Error(*failure_);
   TrainingState state;
   state.stop_requested = stop_requested_;
-  setup_.strategy->gather_state();
+  setup_.strategy->prepare_to_write();
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();
   state.source = fmt::format("the run after step {}", num_completed());
   agreed(setup_.communicator, [&] {  // memory may run out
-    if (setup_.communicator.is_root()) with_known_errors([&] { state.parts = host_copies(setup_.parts()); });
+    with_known_errors([&] {
+      const CheckpointParts parts = setup_.parts();
+      state.pieces = held_pieces(parts);
+      if (setup_.communicator.is_root()) state.parts = host_copies(parts);
+    });
   });
   setup_.strategy->release_gathered();
   state.history = whole_history();
@@ -171,6 +178,14 @@ TrainingState TaskRun::collect() {
   if (trainer_) clock_.resume();
   reporter_.pause();  // what the files that others watch have to say is said by this run's root
   return state;
+}
+
+std::vector<TensorPiece> TaskRun::wanted_pieces(const TrainingState& state) const {
+  return multicard::wanted_pieces(setup_.parts(), state);
+}
+
+void TaskRun::pieces_have_arrived() {
+  if (SplitParameters* const split = setup_.model().split_parameters()) split->values_changed();
 }
 
 }  // namespace multicard

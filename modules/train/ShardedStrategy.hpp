@@ -28,7 +28,6 @@ class ShardedStrategy final : public ReplicatedStrategy {
   std::vector<TensorPiece> parameter_pieces() const override;
   void load_optimizer_state(const NamedTensors& state) override;
   void prepare_to_write() override;
-  void gather_state() override;
   void release_gathered() override;
   NamedTensors saved(NamedTensors model) const override;
 
@@ -38,6 +37,7 @@ class ShardedStrategy final : public ReplicatedStrategy {
   bool can_write_pieces() const;
   void make_room();
   void gather_parameters();
+  void gather_state();
   std::map<std::string, at::Tensor> own_state() const;
   std::unique_ptr<Optimizer> own_optimizer(const OptimizerOptions& options) const;
 

@@ -149,14 +149,11 @@ std::vector<TensorPiece> ShardedStrategy::parameter_pieces() const {
 }
 
 void ShardedStrategy::prepare_to_write() {
-  if (writes_pieces_)
-    ReplicatedStrategy::prepare_to_write();
-  else
-    gather_state();
+  ReplicatedStrategy::prepare_to_write();
+  if (!writes_pieces_) gather_state();
 }
 
 void ShardedStrategy::gather_state() {
-  ReplicatedStrategy::prepare_to_write();
   const at::NoGradGuard no_grad;
   make_room();
   if (split_ != nullptr) gather_parameters();
@@ -193,7 +190,7 @@ void ShardedStrategy::load_optimizer_state(const NamedTensors& state) {
   const std::map<std::string, at::Tensor> own = own_state();
   for (const NamedTensor& entry : state) {
     const auto target = own.find(entry.name);
-    if (target == own.end()) continue;
+    if (target == own.end() || entry.tensor.is_meta()) continue;
     const std::string name = kind_and_parameter(entry.name).second;
     const auto piece = std::find_if(pieces_.own().begin(), pieces_.own().end(),
                                     [&](const ParameterPiece& one) { return names[one.parameter] == name; });

@@ -85,7 +85,8 @@ class Strategy {
   /// \name For a checkpoint
   /// @{
   /// The optimizer's tensors (Optimizer::state, of whole parameters); nothing on ranks that do not update. What is
-  /// split over ranks is on the meta device, but for copies of rank 0 from gather_state() to release_gathered().
+  /// split over ranks is on the meta device, but for copies of rank 0 of what cannot be written in pieces, from
+  /// prepare_to_write() to release_gathered().
   virtual NamedTensors optimizer_state() const;
   /// Whether what is split is written in pieces, by all ranks; else it is gathered for each checkpoint.
   virtual bool writes_pieces() const { return false; }
@@ -97,8 +98,6 @@ class Strategy {
   /// Collective. Before tensors are copied to be written: spreads the error of compressed gradients
   /// (GradientReducer::spread_error), and gathers what cannot be written in pieces.
   virtual void prepare_to_write() { reducer_.spread_error(); }
-  /// Collective. The same, but all that is split is gathered.
-  virtual void gather_state() { prepare_to_write(); }
   /// When what was gathered has been copied.
   virtual void release_gathered() {}
   /// @}

@@ -123,6 +123,7 @@ std::string pack_layout(const CheckpointParts& parts) {
     pack(part.tensors.size());
     for (const NamedTensor& entry : part.tensors) {
       pack(entry.name);
+      pack(entry.tensor.is_meta());
       pack(entry.tensor.scalar_type());
       pack(entry.tensor.sizes().vec());
       pack(entry.tensor.strides().vec());
@@ -131,7 +132,7 @@ std::string pack_layout(const CheckpointParts& parts) {
   return pack.take();
 }
 
-/// Tensors of that layout, uninitialised.
+/// Tensors of that layout, uninitialised or without memory.
 CheckpointParts make_parts(const std::string& layout) {
   Unpacker take(layout);
   std::size_t num_parts = 0, num_tensors = 0;
@@ -142,13 +143,16 @@ CheckpointParts make_parts(const std::string& layout) {
     take(num_tensors);
     for (; num_tensors > 0; --num_tensors) {
       std::string name;
+      bool is_meta = false;
       at::ScalarType type{};
       std::vector<std::int64_t> sizes, strides;
       take(name);
+      take(is_meta);
       take(type);
       take(sizes);
       take(strides);
-      part.tensors.push_back({name, at::empty_strided(sizes, strides, at::TensorOptions().dtype(type))});
+      const auto options = at::TensorOptions().dtype(type).device(is_meta ? at::kMeta : at::kCPU);
+      part.tensors.push_back({name, at::empty_strided(sizes, strides, options)});
     }
   }
   return parts;
@@ -170,7 +174,7 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
   std::vector<at::Tensor> tensors;
   for (const CheckpointPart& part : state.parts)
     for (const NamedTensor& entry : part.tensors)
-      tensors.push_back(entry.tensor);
+      if (!entry.tensor.is_meta()) tensors.push_back(entry.tensor);
   const auto collectives = make_collectives(Backend::automatic, communicator, at::kCPU);
   broadcast_tensors(tensors, *collectives, root);
 }
@@ -195,13 +199,14 @@ void copy_by_name(const NamedTensors& targets, const NamedTensors& sources, Spli
     if (found == by_name.end() && target.name.ends_with("num_batches_tracked")) continue;  // older files lack it
     if (found == by_name.end() || found->second.sizes() != target.tensor.sizes())
       throw std::logic_error(fmt::format("the training state has no {} of that shape", target.name));
+    if (found->second.is_meta()) continue;
     if (in_parts.contains(target.tensor.unsafeGetTensorImpl()))
       of_parts[target.tensor.unsafeGetTensorImpl()] = found->second;
     else
       copies.copy(target.tensor, found->second);
   }
   copies.finish();
-  if (split != nullptr)
+  if (!of_parts.empty())
     copy_into(*split, [&](const at::Tensor& parameter) { return of_parts.at(parameter.unsafeGetTensorImpl()); });
 }
 
@@ -228,11 +233,13 @@ CheckpointParts host_copies(const CheckpointParts& parts) {
   CheckpointParts copies;
   for (const CheckpointPart& part : parts) {
     copies.push_back({part.file, {}});
-    for (const NamedTensor& entry : part.tensors)
+    for (const NamedTensor& entry : part.tensors) {
+      const at::Device device = entry.tensor.is_meta() ? at::kMeta : at::kCPU;
       copies.back().tensors.push_back(
-          {entry.name, at::empty_like(entry.tensor, entry.tensor.options().device(at::kCPU).requires_grad(false))});
+          {entry.name, at::empty_like(entry.tensor, entry.tensor.options().device(device).requires_grad(false))});
+    }
     for (std::size_t i = 0; i < part.tensors.size(); ++i)
-      copies.back().tensors[i].tensor.copy_(part.tensors[i].tensor);
+      if (!part.tensors[i].tensor.is_meta()) copies.back().tensors[i].tensor.copy_(part.tensors[i].tensor);
   }
   return copies;
 }

@@ -17,6 +17,9 @@ STEPS = 60  # some intervals long
 ADAPTERS = ", rank: 4, alpha: 8"
 METHODS = {"full": "", "lora": ADAPTERS, "qlora": ADAPTERS, "dpo": "", "lora-dpo": ADAPTERS, "qlora-dpo": ADAPTERS,
            "qat": ", group_size: 32", "lora-qat": ADAPTERS + ", group_size: 32"}
+# Tasks whose method has another way to split them.
+SPLIT = {"full-split": ("full", "full"), "qlora-split": ("qlora", "full"), "state-split": ("full", "optimizer"),
+         "chosen": ("lora", "auto")}
 
 
 class SharedMethods(TuningCase):
@@ -27,34 +30,44 @@ class SharedMethods(TuningCase):
         self.expect(0, run(1, "prepare", "text", "--type", "preference", "--tokenizer", MODEL, "--in",
                            self.path("pairs.json"), "-o", self.path("pairs")))
 
-    def overrides(self, method):
+    def overrides(self, task):
+        method, shard = SPLIT.get(task, (task, "none"))
         pairs = {"data.train": self.path("pairs-*.h5"), "data.test": "null"} if method.endswith("dpo") else {}
         return {"method": "{name: %s%s}" % (method, METHODS[method]), "evaluate": "{every_steps: 0, every_epochs: 0}",
-                "precision": "fp64", "run.checkpoint_every": "0", **pairs}
+                "precision": "fp64", "parallel.shard": shard,
+                "run.checkpoint_every": "0", **pairs}
+
+    def test_groups_that_not_all_numbers_of_ranks_form_are_refused(self):
+        Path(self.path("share.yaml")).write_text("tasks:\n  - {name: one, deck: %s, overrides: {parallel.shard: hybrid}}\n"
+                                                 "run: {output: %s}\n" % (self.deck, self.path("shared")))
+        self.expect(2, run(2, "share", self.path("share.yaml")),
+                    "task one cannot be shared .its parallel.shard is hybrid, and not all numbers of ranks form")
 
     def test_losses_are_those_of_plain_runs(self):
         lines = ["tasks:"]
-        for method in METHODS:
-            settings = ", ".join("%s: %s" % item for item in self.overrides(method).items())
-            lines.append("  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (method, self.deck, STEPS, settings))
+        tasks = [*METHODS, *SPLIT]
+        for task in tasks:
+            settings = ", ".join("%s: %s" % item for item in self.overrides(task).items())
+            lines.append("  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (task, self.deck, STEPS, settings))
         lines += ["policy: {name: adaptive, interval_s: 0.1, min_gain: 0}",
                   "run: {output: %s}" % self.path("shared")]
         Path(self.path("share.yaml")).write_text("\n".join(lines) + "\n")
         self.expect(0, run(2, "share", self.path("share.yaml"), timeout=240))
-        moved = 0
-        for method in METHODS:
-            output = self.path("plain-" + method)
+        moved = {}
+        for task in tasks:
+            output = self.path("plain-" + task)
             self.expect(0, run(1, "run", self.deck, "run.output=" + output, "run.steps=%d" % STEPS,
-                               *("%s=%s" % item for item in self.overrides(method).items())))
-            found = self.dataset(self.path("shared/results.h5"), "/runs/%s/metrics/train_loss" % method)
+                               *("%s=%s" % item for item in self.overrides(task).items())))
+            found = self.dataset(self.path("shared/results.h5"), "/runs/%s/metrics/train_loss" % task)
             wanted = self.dataset(output + "/results.h5", "/runs/main/metrics/train_loss")
             self.assertEqual(len(found), STEPS)
-            moved += len(self.dataset(self.path("shared/results.h5"), "/runs/%s/segments/ranks" % method)) - 1
+            moved[task] = len(self.dataset(self.path("shared/results.h5"), "/runs/%s/segments/ranks" % task)) - 1
             # Of trained weights that are rounded, the last bit may decide on a code.
-            within = 0.1 if method == "qat" else 1e-6
+            within = 0.1 if task == "qat" else 1e-6
             for one, other in zip(found, wanted):
-                self.assertAlmostEqual(float(one), float(other), delta=within * float(other), msg=method)
-        self.assertGreater(moved, 0)
+                self.assertAlmostEqual(float(one), float(other), delta=within * float(other), msg=task)
+        self.assertGreater(sum(moved[task] for task in METHODS), 0)
+        self.assertGreater(sum(moved[task] for task in SPLIT), 0)
 
 
 if __name__ == "__main__":

@@ -44,8 +44,9 @@ inline Outcome finish(TaskRun& training) {
   RunResult result = training.finish(nullptr);
   if (result.failure) throw Error(*result.failure);
   NamedTensors state;
-  for (const NamedTensor& entry : training.task().model_part().tensors)
-    state.push_back({entry.name, entry.tensor.detach().clone()});
+  if (training.model() != nullptr)  // whole on this rank
+    for (const NamedTensor& entry : training.task().model_part().tensors)
+      state.push_back({entry.name, entry.tensor.detach().clone()});
   return {result.summary, result.rows, state};
 }
 
@@ -59,7 +60,7 @@ inline const TaskRunOptions kQuiet{Verbosity::quiet, std::nullopt, false};
 
 /// Collective over the world. The outcome as the rank that ends the run has it.
 inline Outcome move_through(const RunOptions& options, const std::vector<Stage>& stages) {
-  std::map<int, Group> groups;  // the same communicator for the same size
+  std::map<int, Group> groups;  // the same communicator for the same size; 0: no rank has the run
   MovableRun movable(options, "", world(), kQuiet);
   for (const Stage& stage : stages) {
     const Group& group = groups.try_emplace(stage.num_ranks, stage.num_ranks).first->second;

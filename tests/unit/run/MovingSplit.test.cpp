@@ -1,0 +1,78 @@
+// Runs whose weights and state are split over their ranks, and that change these.
+#include "support/moving.hpp"
+
+namespace multicard {
+namespace {
+
+using namespace test;
+
+struct Case {
+  const char* name;
+  Shard shard;
+  TuningMethod method;
+  OptimizerName optimizer = OptimizerName::adamw;
+};
+
+class MovingSplit : public testing::TestWithParam<Case> {};
+
+RunOptions options_of(const Case& test, const ScratchFolder& scratch) {
+  RunOptions options = oracle_recipe(scratch, "fp64");
+  options.method.name = test.method;
+  if (!options.method.has_adapters()) options.model.adapter.reset();
+  options.parallel.shard = test.shard;
+  options.optimizer.name = test.optimizer;
+  return options;
+}
+
+// From one rank to several and back, to other numbers of them, and by way of no rank at all.
+TEST_P(MovingSplit, TrainsAsARunThatIsResumedFromFiles) {
+  const ScratchFolder scratch;
+  write_oracle_shards(scratch);
+  RunOptions options = options_of(GetParam(), scratch);
+  const Outcome moved = move_through(options, {{2, 3}, {4, 3}, {0, 0}, {3, 3}, {1, 3}, {2, 3}, {1, 5}});
+  options.run.output = scratch / "files";
+  const Outcome resumed = resume_through(options, {{2, 3}, {4, 3}, {3, 3}, {1, 3}, {2, 3}, {1, 5}});
+  options.parallel.shard = Shard::none;
+  const Outcome stayed = move_through(options, {{1, 20}});
+
+  if (!world().is_root()) return;
+  expect_equal_bits(moved, resumed);
+  expect_near(moved, stayed, 1e-6);
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& test) {
+  return test.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MovingSplit,
+                         testing::Values(Case{"State", Shard::optimizer, TuningMethod::full},
+                                         Case{"Weights", Shard::full, TuningMethod::full},
+                                         Case{"BlocksOfMoments", Shard::full, TuningMethod::full,
+                                              OptimizerName::adamw8bit},
+                                         Case{"Base", Shard::full, TuningMethod::lora}),
+                         name_of);
+
+TEST(MovingSplitRuns, KeepPiecesWhereTheNextRanksCannotBeBuilt) {
+  const ScratchFolder scratch;
+  write_oracle_shards(scratch);
+  RunOptions options = options_of({"", Shard::full, TuningMethod::full}, scratch);
+  options.run.global_batch = 3;
+  const Group two(2), all(4);
+  MovableRun movable(options, "", world(), kQuiet);
+  advance_on(movable, two, 2);
+  EXPECT_THROW(movable.move_to(all.ranks), Error) << "4 ranks cannot share 3 rows";
+  EXPECT_TRUE(movable.has_state());
+  advance_on(movable, two, 2);
+  const Outcome stayed = [&] {
+    MovableRun other(options, "", world(), kQuiet);
+    advance_on(other, two, 4);
+    return other.run() ? finish(*other.run()) : Outcome{};
+  }();
+
+  if (!movable.run()) return;
+  EXPECT_EQ(finish(*movable.run()).summary.metrics.at("train_loss").values,
+            stayed.summary.metrics.at("train_loss").values);
+}
+
+}  // namespace
+}  // namespace multicard
