@@ -57,8 +57,10 @@ std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
   return more;
 }
 
-NetworkPlan shape_of(const RunOptions& options) {
-  return plan_of_shape(options.model.path, base_type(options), options.method.weight_format());
+NetworkPlan shape_of(const RunOptions& options, at::Device device) {
+  NetworkPlan plan = plan_of_shape(options.model.path, base_type(options), options.method.weight_format());
+  plan.copies = type_of_copies(options, device);
+  return plan;
 }
 
 /// A network of a few layers with room for its gradients.
@@ -160,8 +162,9 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  const ShardSizes sizes = sizes_of(shape_of(options), num_ranks);
+  const ShardSizes sizes = sizes_of(shape_of(options, device), num_ranks);
   spared_ = sizes.spared_bytes();
+  spared_gradients_ = sizes.spared_gradient_bytes();
   whole_blocks_ = sizes.whole_bytes;
   bucket_limit_ = bucket_bytes(options.parallel, ranks);
   lasting_.other = lasting.back().other;
@@ -198,9 +201,10 @@ void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
     estimate.frozen -= spared_;
     return;
   }
-  if (is_full)  // gradients have parts and buffers as weights have
-    for (const auto part : {&MemoryEstimate::parameters, &MemoryEstimate::gradients})
-      estimate.*part -= spared_;
+  if (is_full) {
+    estimate.parameters -= spared_;
+    estimate.gradients -= spared_gradients_;
+  }
   const std::int64_t split_weights = is_full ? whole_blocks_ : 0;
   if (estimate.copies > 0)  // each rank copies its pieces
     estimate.copies -= (lasting_.optimizer + split_weights) / num_ranks_ * (num_ranks_ - 1);

@@ -33,7 +33,7 @@ class MethodMemory {
   int num_ranks_;
   std::int64_t num_layers_ = 0, chunk_ = 0;
   MemoryEstimate lasting_;                                                ///< of all layers, not split
-  std::int64_t spared_ = 0;                                               ///< of weights, where these are split
+  std::int64_t spared_ = 0, spared_gradients_ = 0;                        ///< where weights are split
   std::int64_t whole_blocks_ = 0;                                         ///< bytes of their matrices
   std::int64_t largest_weight_ = 0, largest_end_ = 0, bucket_limit_ = 0;  ///< bytes
   std::vector<MeasuredPair> passes_;                                      ///< of one layer and of two

@@ -6,8 +6,8 @@ namespace multicard {
 
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + BorrowedMemory::kAlignment - 1) / BorrowedMemory::kAlignment * BorrowedMemory::kAlignment;
+std::size_t rounded_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
 }
 
 /// Writes past autograd, which would take it for a change of the tensors.
@@ -19,7 +19,7 @@ void point(const c10::Storage& storage, void* memory, std::size_t bytes) {
 
 }  // namespace
 
-BorrowedMemory::BorrowedMemory(const std::vector<at::Tensor>& tensors) {
+BorrowedMemory::BorrowedMemory(const std::vector<at::Tensor>& tensors, std::size_t alignment) {
   for (const at::Tensor& tensor : tensors) {
     const c10::Storage& storage = tensor.storage();
     const auto is_same = [&](const Piece& piece) {
@@ -27,7 +27,7 @@ BorrowedMemory::BorrowedMemory(const std::vector<at::Tensor>& tensors) {
     };
     if (std::ranges::any_of(pieces_, is_same)) continue;
     pieces_.push_back({storage, bytes_, storage.nbytes()});
-    bytes_ += aligned(storage.nbytes());
+    bytes_ += rounded_up(storage.nbytes(), alignment);
   }
 }
 

@@ -18,10 +18,10 @@ class BorrowedMemory {
   /// Of parts and of what lies in them: 256 elements of any type, as kernels like it, and blocks of 8-bit moments.
   static constexpr std::size_t kAlignment = 2048;
 
-  /// They keep the memory that they have until it is taken.
-  explicit BorrowedMemory(const std::vector<at::Tensor>& tensors);
+  /// They keep the memory that they have until it is taken. \param alignment a multiple of kAlignment, in its place
+  explicit BorrowedMemory(const std::vector<at::Tensor>& tensors, std::size_t alignment = kAlignment);
 
-  /// A multiple of kAlignment.
+  /// A multiple of the alignment.
   std::size_t bytes() const { return bytes_; }
   /// Without what is between storages.
   std::int64_t contents() const;

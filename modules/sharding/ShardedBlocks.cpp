@@ -43,21 +43,39 @@ std::size_t rounded_up(std::size_t bytes, std::size_t to) {
 
 }  // namespace
 
-ShardSizes::ShardSizes(const std::vector<BorrowedMemory>& blocks, int num_ranks) {
+// Both begin at the same elements: of what is kept they are aligned to as many more bytes as an element has.
+SplitBlock::SplitBlock(const std::vector<at::Tensor>& kept_tensors, const std::vector<at::Tensor>& gathered_tensors)
+    : ratio(kept_tensors.front().element_size() / gathered_tensors.front().element_size()),
+      kept(kept_tensors, ratio * BorrowedMemory::kAlignment),
+      gathered(gathered_tensors),
+      kept_type(kept_tensors.front().scalar_type()),
+      gathered_type(gathered_tensors.front().scalar_type()) {}
+
+void SplitBlock::take() const {
+  kept.take();
+  gathered.take();
+}
+
+ShardSizes::ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks) {
   const auto ranks = static_cast<std::size_t>(num_ranks);
-  for (const BorrowedMemory& block : blocks) {
-    const std::size_t whole = rounded_up(block.bytes(), ranks * BorrowedMemory::kAlignment);
-    parts.push_back(static_cast<std::int64_t>(whole / ranks));
+  for (const SplitBlock& block : blocks) {
+    const std::size_t whole = rounded_up(block.gathered.bytes(), ranks * BorrowedMemory::kAlignment);
+    parts.push_back(static_cast<std::int64_t>(whole / ranks * block.ratio));
     buffer = std::max(buffer, static_cast<std::int64_t>(whole));
-    whole_bytes += block.contents();
+    row = std::max(row, static_cast<std::int64_t>(whole * block.ratio));
+    whole_bytes += block.kept.contents();
   }
+}
+
+std::int64_t ShardSizes::spared_gradient_bytes() const {
+  return whole_bytes - std::accumulate(parts.begin(), parts.end(), kNumBuffers * row);
 }
 
 std::int64_t ShardSizes::bytes() const {
   return std::accumulate(parts.begin(), parts.end(), kNumBuffers * buffer);
 }
 
-ShardedBlocks::ShardedBlocks(std::vector<BorrowedMemory> blocks, const ShardRanks& ranks, Leftovers leftovers)
+ShardedBlocks::ShardedBlocks(std::vector<SplitBlock> blocks, const ShardRanks& ranks, Leftovers leftovers)
     : ranks_(ranks), collectives_(*ranks.group), leftovers_(leftovers), sizes_(blocks, collectives_.size()) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i].take();
@@ -70,16 +88,18 @@ ShardedBlocks::ShardedBlocks(std::vector<BorrowedMemory> blocks, const ShardRank
 
 void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) {
   const Block& filled = blocks_.at(static_cast<std::size_t>(block));
-  const at::Tensor& buffer = slots_[0].buffer;
-  filled.memory.lend(buffer);
+  const std::int64_t part = filled.part.numel();
+  const at::Tensor row =
+      filled.memory.is_rounded() ? at::empty({part * collectives_.size()}, filled.part.options()) : slots_[0].buffer;
+  filled.memory.kept.lend(row);
   body();
-  filled.part.copy_(buffer.narrow(0, collectives_.rank() * filled.part.numel(), filled.part.numel()));
+  filled.part.copy_(row.narrow(0, collectives_.rank() * part, part));
   filled.memory.take();
 }
 
 std::optional<ElementRange> ShardedBlocks::kept_of(std::int64_t block, const at::Tensor& tensor) const {
   const Block& holder = blocks_.at(static_cast<std::size_t>(block));
-  const std::optional<std::size_t> offset = holder.memory.offset_of(tensor);
+  const std::optional<std::size_t> offset = holder.memory.kept.offset_of(tensor);
   if (!offset) return std::nullopt;
   const auto begin = static_cast<std::int64_t>(*offset), end = begin + static_cast<std::int64_t>(tensor.nbytes());
   const std::int64_t part = holder.part.numel(), kept = collectives_.rank() * part;
@@ -93,7 +113,7 @@ void ShardedBlocks::set_parameters(const std::vector<std::vector<at::Tensor>>& b
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
     BlockGradients::Leaves leaves;
     for (const at::Tensor& weight : block_weights[block]) {
-      const std::optional<std::size_t> offset = blocks_[block].memory.offset_of(weight);
+      const std::optional<std::size_t> offset = blocks_[block].memory.kept.offset_of(weight);
       if (!offset) continue;
       const auto width = static_cast<std::int64_t>(weight.element_size());
       leaves.part = blocks_[block].part.numel() / width;
@@ -192,10 +212,19 @@ void ShardedBlocks::start(std::int64_t block) {
   if (slot.block != kNone) blocks_[static_cast<std::size_t>(slot.block)].memory.take();
   if (slot.gathering) slot.gathering->wait();
   if (leftovers_ == Leftovers::poisoned) slot.buffer.fill_(0xff);
-  const at::Tensor& part = blocks_[static_cast<std::size_t>(block)].part;
+  const at::Tensor part = sent(blocks_[static_cast<std::size_t>(block)], slot.buffer);
   slot.block = block;
   slot.gathering = collectives_.start_all_gather(part, slot.buffer.narrow(0, 0, part.numel() * collectives_.size()));
   ++num_gathers_;
+}
+
+at::Tensor ShardedBlocks::sent(const Block& block, const at::Tensor& buffer) const {
+  const SplitBlock& memory = block.memory;
+  if (!memory.is_rounded()) return block.part;
+  const std::int64_t bytes = block.part.numel() / static_cast<std::int64_t>(memory.ratio);
+  at::Tensor place = buffer.narrow(0, collectives_.rank() * bytes, bytes);
+  place.view(memory.gathered_type).copy_(block.part.view(memory.kept_type));
+  return place;
 }
 
 void ShardedBlocks::use(std::int64_t block) {
@@ -203,7 +232,7 @@ void ShardedBlocks::use(std::int64_t block) {
   Slot& slot = slot_of(block);
   if (slot.gathering) slot.gathering->wait();
   slot.gathering.reset();
-  blocks_[static_cast<std::size_t>(block)].memory.lend(slot.buffer);
+  blocks_[static_cast<std::size_t>(block)].memory.gathered.lend(slot.buffer);
 }
 
 }  // namespace multicard

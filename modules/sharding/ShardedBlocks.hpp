@@ -16,23 +16,45 @@
 
 namespace multicard {
 
+/// The memory of a block: what ranks keep parts of, and what is gathered. These are the same, or the latter has the
+/// values of the former in a narrower type, element by element.
+struct SplitBlock {
+  /// One memory. \param tensors of any types
+  explicit SplitBlock(const std::vector<at::Tensor>& tensors) : kept(tensors), gathered(tensors) {}
+  /// \param kept of one type \param gathered of the same sizes and order, of another one
+  SplitBlock(const std::vector<at::Tensor>& kept, const std::vector<at::Tensor>& gathered);
+
+  /// Both are in the types of the tensors.
+  bool is_rounded() const { return ratio > 1; }
+  void take() const;
+
+  std::size_t ratio = 1;  ///< bytes kept for each one that is gathered
+  BorrowedMemory kept, gathered;
+  at::ScalarType kept_type = at::kByte, gathered_type = at::kByte;  ///< where it is rounded
+};
+
 /// What a rank of those that share blocks holds of them.
 struct ShardSizes {
-  ShardSizes(const std::vector<BorrowedMemory>& blocks, int num_ranks);
+  ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks);
 
   /// Of its parts and of the buffers.
   std::int64_t bytes() const;
   std::int64_t spared_bytes() const { return whole_bytes - bytes(); }
+  /// Of gradients, if blocks are trained: they are laid out as what is kept, and buffers are as well.
+  std::int64_t spared_gradient_bytes() const;
 
   static constexpr std::int64_t kNumBuffers = 2;
   std::vector<std::int64_t> parts;  ///< bytes, by block
-  std::int64_t buffer = 0;          ///< bytes: the largest block
+  std::int64_t buffer = 0;          ///< bytes that are gathered of the largest block
+  std::int64_t row = 0;             ///< bytes that are kept of it by all ranks
   std::int64_t whole_bytes = 0;     ///< what it would hold otherwise
 };
 
 /// Rank r of R holds the r-th of R equal parts of each block's memory. A block is gathered into one of two buffers
-/// before it computes, while the block before it does, and is without memory otherwise. All ranks make the same passes,
-/// forward and backward, in the same order: gathering is collective. Where blocks are trained, so is summing gradients.
+/// before it computes, while the block before it does, and is without memory otherwise. Where it is gathered in a
+/// narrower type, each rank rounds its part into its place in the buffer; what is kept has no memory as a whole. All
+/// ranks make the same passes, forward and backward, in the same order: gathering is collective. Where blocks are
+/// trained, so is summing gradients.
 class ShardedBlocks final : public BlockHooks, public SplitParameters {
  public:
   /// Whether a buffer is filled with NaN before it is filled again, so that no one reads what is left in it.
@@ -40,7 +62,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
 
   /// Collective. Nothing is in the blocks: call fill() for each of them. \param blocks whose memory is taken, of equal
   /// sizes on all ranks \param ranks used as long as this
-  ShardedBlocks(std::vector<BorrowedMemory> blocks, const ShardRanks& ranks, Leftovers leftovers = Leftovers::kept);
+  ShardedBlocks(std::vector<SplitBlock> blocks, const ShardRanks& ranks, Leftovers leftovers = Leftovers::kept);
 
   /// Lends memory to a block while `body` fills it, and keeps this rank's part of it. Before the first pass.
   void fill(std::int64_t block, const std::function<void()>& body);
@@ -90,8 +112,8 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   static constexpr std::size_t kNumSlots = ShardSizes::kNumBuffers;
   static constexpr std::int64_t kNone = -1;
   struct Block {
-    BorrowedMemory memory;
-    at::Tensor part;  ///< uint8, in memory that the other ranks reach
+    SplitBlock memory;
+    at::Tensor part;  ///< uint8, of what is kept, in memory that the other ranks reach
   };
   struct Slot {
     at::Tensor buffer;  ///< uint8, for the largest block
@@ -99,6 +121,8 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
     std::unique_ptr<Work> gathering;  ///< null when it is done
   };
 
+  /// What this rank sends of a block: its part, or its place in the buffer, into which the part is rounded.
+  at::Tensor sent(const Block& block, const at::Tensor& buffer) const;
   Slot& slot_of(std::int64_t block) { return slots_[static_cast<std::size_t>(block) % kNumSlots]; }
   /// Starts to gather a block, unless it has none of that number or has been started. The block that was in its slot
   /// has no memory.

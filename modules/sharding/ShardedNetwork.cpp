@@ -63,6 +63,10 @@ std::vector<std::vector<at::Tensor>> block_weights_of(const Llama& network) {
   return all;
 }
 
+SplitBlock split_block(const Llama::BlockMatrices& matrices, const NetworkPlan& plan) {
+  return plan.copies ? SplitBlock(matrices.kept, matrices.multiplied) : SplitBlock(matrices.kept);
+}
+
 /// Fills a network.
 class Loading {
  public:
@@ -146,13 +150,14 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
   const at::NoGradGuard no_grad;
   TensorCollectives& collectives = *ranks.group;
   ShardedNetwork made;
-  std::vector<BorrowedMemory> memories;
+  std::vector<SplitBlock> memories;
+  const auto take = [&](const Llama::BlockMatrices& matrices) {
+    memories.push_back(split_block(matrices, plan));
+    memories.back().take();
+  };
   bool has_memory = on_all_ranks(collectives, [&] {
-    made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
-                                           [&](const std::vector<at::Tensor>& matrices) {
-                                             memories.emplace_back(matrices);
-                                             memories.back().take();
-                                           });
+    made.network =
+        std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format, take, plan.copies);
   });
   has_memory = has_memory && on_all_ranks(collectives, [&] {
                  made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), ranks, leftovers);
@@ -167,9 +172,9 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
 }
 
 ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks) {
-  std::vector<BorrowedMemory> memories;
-  const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format,
-                     [&](const std::vector<at::Tensor>& matrices) { memories.emplace_back(matrices); });
+  std::vector<SplitBlock> memories;
+  const auto note = [&](const Llama::BlockMatrices& matrices) { memories.push_back(split_block(matrices, plan)); };
+  const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format, note, plan.copies);
   return {memories, num_ranks};
 }
 

@@ -38,8 +38,8 @@ class SharedMethods(TuningCase):
                 "run.checkpoint_every": "0", **pairs}
 
     def test_groups_that_not_all_numbers_of_ranks_form_are_refused(self):
-        Path(self.path("share.yaml")).write_text("tasks:\n  - {name: one, deck: %s, overrides: {parallel.shard: hybrid}}\n"
-                                                 "run: {output: %s}\n" % (self.deck, self.path("shared")))
+        task = "{name: one, deck: %s, overrides: {parallel.shard: hybrid}}" % self.deck
+        Path(self.path("share.yaml")).write_text("tasks:\n  - %s\nrun: {output: %s}\n" % (task, self.path("shared")))
         self.expect(2, run(2, "share", self.path("share.yaml")),
                     "task one cannot be shared .its parallel.shard is hybrid, and not all numbers of ranks form")
 

@@ -27,6 +27,7 @@ struct NetworkPlan {
   WeightFormat format = {};
   std::optional<ModelFolder> files = {};          ///< which hold all that it needs; or
   std::optional<std::uint64_t> random_seed = {};  ///< of initial weights
+  std::optional<at::ScalarType> copies = {};      ///< as Llama takes it; of networks that are split
 };
 /// Of load_network(), with its errors. Takes no memory.
 NetworkPlan plan_network(const std::string& folder, at::ScalarType dtype, std::optional<std::uint64_t> random_seed,

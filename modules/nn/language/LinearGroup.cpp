@@ -196,6 +196,11 @@ std::vector<at::Tensor> LinearGroup::matrices() const {
   return packed_ ? packed_->matrices() : std::vector<at::Tensor>{weight_};
 }
 
+void LinearGroup::multiply_copy(at::ScalarType type) {
+  copy_ = at::empty(weight_.sizes(), options_.dtype(type));
+  base_ = std::make_shared<DenseWeight>(copy_);
+}
+
 WeightSinks LinearGroup::sinks() {
   WeightSinks sinks;
   for (std::size_t i = 0; packed_ && i < layers_.size(); ++i)

@@ -45,6 +45,11 @@ class LinearGroup {
   std::int64_t quantised_bytes() const;
   /// The memory of the weights, or of what stands for them, but for small tensors.
   std::vector<at::Tensor> matrices() const;
+  /// What products are made with: the same, or a copy.
+  std::vector<at::Tensor> multiplied() const { return copy_.defined() ? std::vector<at::Tensor>{copy_} : matrices(); }
+  /// Products are made with a copy in another type from here on, which others fill; weights are read for nothing else.
+  /// \pre weights are dense
+  void multiply_copy(at::ScalarType type);
   /// base_model.model.NAME.lora_A.weight [rank, in] and lora_B.weight [out, rank] of each adapted layer: leaves.
   const NamedTensors& adapters() const { return adapters_; }
   const std::vector<Layer>& layers() const { return layers_; }
@@ -89,6 +94,7 @@ class LinearGroup {
   at::TensorOptions options_;             ///< of what is not quantised
   std::shared_ptr<BaseWeight> base_;      ///< of all layers
   at::Tensor weight_;                     ///< of `base_`, where it has one
+  at::Tensor copy_;                       ///< of that, for `base_`; undefined: there is none
   std::shared_ptr<PackedWeight> packed_;  ///< `base_`, where it is one
   at::Tensor bias_;                       ///< of all layers; undefined where none has one
   at::Tensor a_;                          ///< of all adapted layers, [rank_1 + rank_2 + ..., in]

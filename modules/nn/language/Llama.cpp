@@ -16,17 +16,19 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-std::vector<at::Tensor> matrices_of(LlamaBlock& block) {
-  std::vector<at::Tensor> all;
-  for (const LinearGroup* group : block.groups())
-    append(all, group->matrices());
+Llama::BlockMatrices matrices_of(LlamaBlock& block) {
+  Llama::BlockMatrices all;
+  for (const LinearGroup* group : block.groups()) {
+    append(all.multiplied, group->multiplied());
+    append(all.kept, group->matrices());
+  }
   return all;
 }
 
 }  // namespace
 
 Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format,
-                  const BlockMade& made)
+                  const BlockMade& made, std::optional<at::ScalarType> copies)
     : config(shape),
       options(tensor_options),
       compute(c10::typeMetaToScalarType(tensor_options.dtype())),
@@ -37,6 +39,8 @@ Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_opti
   for (std::int64_t number = 0; number < config.num_layers; ++number) {
     blocks.emplace_back(config, number, options, format);
     append(weights, blocks.back().weights());
+    for (LinearGroup* group : blocks.back().groups())
+      if (copies) group->multiply_copy(*copies);
     if (made) made(matrices_of(blocks.back()));
   }
   append(weights, ends.head_weights());
@@ -45,8 +49,9 @@ Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_opti
 }
 
 Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format,
-             const BlockMade& made)
-    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, made)) {}
+             const BlockMade& made, std::optional<at::ScalarType> copies)
+    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, made,
+                                   copies)) {}
 
 std::int64_t Llama::Impl::deepest_in_backward() const {
   const NamedTensors embedding = adapters.empty() ? ends.embedding_weights() : ends.saved_embedding();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <ATen/core/Tensor.h>
@@ -55,14 +56,21 @@ enum class Adapters { on, off };
 /// Never use it under at::autocast: it casts by itself.
 class Llama {
  public:
-  /// What is done with the memory of the matrices of a block's linear layers: their weights, or what stands for them.
-  using BlockMade = std::function<void(const std::vector<at::Tensor>& matrices)>;
+  /// The matrices of a block's linear layers: what products are made with, and what holds the weights, or stands for
+  /// them. They are the same unless products are made with copies.
+  struct BlockMatrices {
+    std::vector<at::Tensor> multiplied, kept;
+  };
+  /// What is done with their memory.
+  using BlockMade = std::function<void(const BlockMatrices& matrices)>;
 
   /// Weights are not initialised: fill weights() and sinks(), or call initialise(). All of them are trained until
   /// add_adapters(); quantised ones never are. \param made called for each block before the next one takes memory
+  /// \param copies of this type are multiplied instead of the weights of linear layers, which are dense; who gives them
+  /// memory also gives them the values of the weights
   /// \throws UsageError as check_group_size() (nn/language/Int4Weight.hpp)
   Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {},
-        const BlockMade& made = {});
+        const BlockMade& made = {}, std::optional<at::ScalarType> copies = std::nullopt);
   ~Llama();
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;

@@ -12,7 +12,8 @@
 namespace multicard {
 
 struct Llama::Impl {
-  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format, const BlockMade& made);
+  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format, const BlockMade& made,
+       std::optional<at::ScalarType> copies);
 
   at::Tensor embedded(const at::Tensor& tokens) const;
   /// The normed output of the last block for embedded tokens, [tokens, hidden].

@@ -12,6 +12,7 @@
 #include "device/Precision.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/Sha256.hpp"
+#include "kernels/Matmul.hpp"
 #include "nn/language/LanguageFactory.hpp"
 #include "nn/language/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
@@ -57,6 +58,14 @@ at::ScalarType base_type(const RunOptions& options) {
   return options.method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
 }
 
+// Not of QAT, whose fake quantisation takes them as they are.
+std::optional<at::ScalarType> type_of_copies(const RunOptions& options, at::Device device) {
+  const at::ScalarType products = matmul_dtype(compute_type(options.precision), device);
+  const bool is_dense = options.method.weight_format().kind == WeightFormat::Kind::dense;
+  if (!is_dense || c10::elementSize(products) >= c10::elementSize(base_type(options))) return std::nullopt;
+  return products;
+}
+
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const ShardRanks& sharding)
     : options_(options),
       folder_(options.model.path),
@@ -82,7 +91,9 @@ ShardedNetwork LanguageModel::loaded_network() const {
   if (options_.model.layers_alone)
     return {zero_network(folder_, base_type_, device_, *options_.model.layers_alone, format)};
   if (!sharding_.group) return {load_network(folder_, base_type_, device_, random_seed_, format)};
-  return load_sharded_network(plan_network(folder_, base_type_, random_seed_, format), sharding_);
+  NetworkPlan plan = plan_network(folder_, base_type_, random_seed_, format);
+  plan.copies = type_of_copies(options_, device_);
+  return load_sharded_network(plan, sharding_);
 }
 
 ShardedNetwork LanguageModel::base_network() const {

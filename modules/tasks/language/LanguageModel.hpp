@@ -28,6 +28,9 @@ inline constexpr const char* kBaseHash = "base_model_sha256";
 at::ScalarType weights_type(WeightDtype dtype);
 /// Of the weights of a deck's model: those that are trained have the type of their updates, frozen ones model.dtype.
 at::ScalarType base_type(const RunOptions& options);
+/// The type in which weights that are split over ranks are gathered on `device`, where it is narrower than their own:
+/// that of products, to which a product would round them.
+std::optional<at::ScalarType> type_of_copies(const RunOptions& options, at::Device device);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.

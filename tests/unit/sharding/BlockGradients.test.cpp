@@ -22,18 +22,24 @@ using test::world;
 struct Case {
   const char* name;
   at::ScalarType weights, compute;
-  Checkpointing checkpointing = Checkpointing::off;
+  std::optional<at::ScalarType> copies = std::nullopt;
   bool is_fake_int4 = false;
+  Checkpointing checkpointing = Checkpointing::off;
   CommDtype comm_dtype = CommDtype::same;
 };
 
 const Case kCases[] = {
     {"Double", at::kDouble, at::kDouble},
-    {"DoubleCheckpointed", at::kDouble, at::kDouble, Checkpointing::per_layer},
-    {"Autocast", at::kFloat, at::kBFloat16, Checkpointing::per_layer},
-    {"SentInBf16", at::kFloat, at::kFloat, Checkpointing::off, false, CommDtype::bf16},
+    {.name = "DoubleCheckpointed",
+     .weights = at::kDouble,
+     .compute = at::kDouble,
+     .checkpointing = Checkpointing::per_layer},
+    {.name = "Autocast", .weights = at::kFloat, .compute = at::kBFloat16, .checkpointing = Checkpointing::per_layer},
+    {.name = "SentInBf16", .weights = at::kFloat, .compute = at::kFloat, .comm_dtype = CommDtype::bf16},
     {"BFloat16", at::kBFloat16, at::kBFloat16},
-    {"FakeInt4", at::kFloat, at::kFloat, Checkpointing::off, true},
+    {"GatheredInFloat", at::kDouble, at::kFloat, at::kFloat},
+    {"GatheredInFloatCheckpointed", at::kDouble, at::kFloat, at::kFloat, false, Checkpointing::per_layer},
+    {"FakeInt4", at::kFloat, at::kFloat, std::nullopt, true},
 };
 
 NetworkPlan plan_of(const Case& test) {
@@ -42,7 +48,9 @@ NetworkPlan plan_of(const Case& test) {
     format.kind = WeightFormat::Kind::fake_int4;
     format.group_size = 8;
   }
-  return test::plan_of_five_blocks(test.weights, format);
+  NetworkPlan plan = test::plan_of_five_blocks(test.weights, format);
+  plan.copies = test.copies;
+  return plan;
 }
 
 std::unique_ptr<Llama> prepared(std::unique_ptr<Llama> network, const Case& test) {

@@ -120,6 +120,12 @@ TEST_P(ShardedBlocksOf, AreGatheredForOthersByRanksThatHaveNothingToCompute) {
     }
 }
 
+std::int64_t bytes_gathered(TensorCollectives& collectives) {
+  const auto totals = collectives.totals();
+  const auto found = totals.find("all_gather");
+  return found == totals.end() ? 0 : found->second.payload_bytes;
+}
+
 std::string name_of(const testing::TestParamInfo<Case>& test) {
   return test.param.name;
 }
@@ -186,6 +192,30 @@ TEST(ShardedBlocks, HoldAPartOfEachBlockAndTwoBlocks) {
   EXPECT_LE(bytes, (all + padding) / world().size() + 2 * (all + padding) / 5);
   EXPECT_GE(bytes, all / world().size() + 2 * all / 5);
   EXPECT_EQ(sharded->weight_bytes(), whole->weight_bytes() - all + bytes);
+}
+
+/// Of weights in double precision that are multiplied in single: half of the bytes are gathered.
+TEST(ShardedBlocks, AreGatheredInTheTypeOfProducts) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  NetworkPlan plan = plan_of(kCases[0]);
+  std::int64_t gathered[2], buffers[2];
+  for (const bool is_narrow : {false, true}) {
+    if (is_narrow) plan.copies = at::kFloat;
+    const auto before = bytes_gathered(*collectives);
+    const ShardedNetwork made = load_sharded_network(plan, {collectives.get()}, ShardedBlocks::Leftovers::poisoned);
+    made.network->set_compute_dtype(at::kFloat);
+    const auto whole = test::whole_network(plan);
+    whole->set_compute_dtype(at::kFloat);
+    const at::Tensor tokens = batch().tokens;
+    EXPECT_TRUE(at::equal(made.network->logits(tokens), whole->logits(tokens)));
+    gathered[is_narrow ? 1 : 0] = bytes_gathered(*collectives) - before;
+    const ShardSizes sizes = sizes_of(plan, world().size());
+    EXPECT_EQ(made.blocks->bytes(), sizes.bytes());
+    EXPECT_EQ(sizes.row, is_narrow ? 2 * sizes.buffer : sizes.buffer);
+    buffers[is_narrow ? 1 : 0] = sizes.buffer;
+  }
+  EXPECT_LT(gathered[1], gathered[0] * 6 / 10);
+  EXPECT_LT(buffers[1], buffers[0] * 6 / 10);
 }
 
 }  // namespace

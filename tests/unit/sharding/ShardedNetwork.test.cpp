@@ -78,6 +78,19 @@ std::string name_of(const testing::TestParamInfo<Source>& source) {
 
 INSTANTIATE_TEST_SUITE_P(Of, ShardedNetworkOf, testing::ValuesIn(kSources), name_of);
 
+TEST(ShardedNetwork, WhoseBlocksAreRoundedHasTheProductsOfOneThatIsReadWhole) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  NetworkPlan plan = plan_network(folder_of(kSources[0]), at::kDouble, std::nullopt, {});
+  plan.copies = at::kFloat;
+  const auto whole = load_network(folder_of(kSources[0]), at::kDouble, at::kCPU);
+  const ShardedNetwork sharded = load_sharded_network(plan, {collectives.get()}, ShardedBlocks::Leftovers::poisoned);
+
+  for (Llama* network : {whole.get(), sharded.network.get()})
+    network->set_compute_dtype(at::kFloat);
+
+  EXPECT_TRUE(at::equal(logits(*sharded.network), logits(*whole)));
+}
+
 /// Bytes of all tensors whose names do or do not begin as those of blocks.
 std::uint64_t bytes_of_blocks(const ModelFolder& files, bool in_blocks) {
   std::uint64_t bytes = 0;
