@@ -41,10 +41,14 @@ struct ParameterRow {
 std::vector<ParameterRow> rows_of(const GradientReducer& reducer, const std::vector<at::Tensor>& parameters,
                                   TensorCollectives& collectives);
 
+/// How long a rank has what was gathered: while it computes with it, or until values change.
+enum class Gathered { while_computed, until_changed };
+
 /// The ranks that one copy of something is split over.
 struct ShardRanks {
   TensorCollectives* group = nullptr;   ///< null: nothing is split
   TensorCollectives* copies = nullptr;  ///< of the ranks that hold the same part of other copies; null: there is one
+  Gathered gathered = Gathered::while_computed;
 };
 
 /// Parameters that no rank holds whole: leaves that have memory only while they are computed with.

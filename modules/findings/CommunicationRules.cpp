@@ -19,10 +19,10 @@ bool waits_for_transfers(const RunFacts& facts) {
   return is_noticeable(facts.exposed) && !lacks_cores(facts);
 }
 
-/// Their gradients are not in buckets.
+/// Their gradients are not in buckets; with `optimizer` those of a language model may not be.
 bool splits_weights(const RunFacts& facts) {
   const std::string shard = facts.setting("parallel.shard");
-  return shard == "full" || shard == "hybrid";
+  return shard == "full" || shard == "hybrid" || (shard == "optimizer" && facts.setting("task") == "llm");
 }
 
 /// Buckets whose size the program has chosen are not too small: what is small then are other all-reduces, such as those

@@ -162,8 +162,10 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  const ShardSizes sizes = sizes_of(shape_of(options, device), num_ranks);
+  const NetworkPlan shape = shape_of(options, device);
+  const ShardSizes sizes = sizes_of(shape, num_ranks, Gathered::while_computed);
   spared_ = sizes.spared_bytes();
+  spared_of_gathered_ = sizes_of(shape, num_ranks, Gathered::until_changed).spared_bytes();
   spared_gradients_ = sizes.spared_gradient_bytes();
   whole_blocks_ = sizes.whole_bytes;
   bucket_limit_ = bucket_bytes(options.parallel, ranks);
@@ -201,17 +203,18 @@ void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
     estimate.frozen -= spared_;
     return;
   }
-  if (is_full) {
-    estimate.parameters -= spared_;
+  const bool has_parts = is_full || splits_trained_blocks(options_);
+  if (has_parts) {
+    estimate.parameters -= is_full ? spared_ : spared_of_gathered_;
     estimate.gradients -= spared_gradients_;
   }
-  const std::int64_t split_weights = is_full ? whole_blocks_ : 0;
+  const std::int64_t split_weights = has_parts ? whole_blocks_ : 0;
   if (estimate.copies > 0)  // each rank copies its pieces
     estimate.copies -= (lasting_.optimizer + split_weights) / num_ranks_ * (num_ranks_ - 1);
   estimate.optimizer /= num_ranks_;
   // What ranks send each other of weights that are whole: room for one bucket.
-  const std::int64_t bucket =
-      std::max(is_full ? largest_end_ : largest_weight_, std::min(bucket_limit_, lasting_.parameters - split_weights));
+  const std::int64_t bucket = std::max(has_parts ? largest_end_ : largest_weight_,
+                                       std::min(bucket_limit_, lasting_.parameters - split_weights));
   estimate.other += bucket + bucket / num_ranks_;
 }
 

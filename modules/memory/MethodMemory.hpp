@@ -32,9 +32,10 @@ class MethodMemory {
   at::Device device_;
   int num_ranks_;
   std::int64_t num_layers_ = 0, chunk_ = 0;
-  MemoryEstimate lasting_;                                                ///< of all layers, not split
-  std::int64_t spared_ = 0, spared_gradients_ = 0;                        ///< where weights are split
-  std::int64_t whole_blocks_ = 0;                                         ///< bytes of their matrices
+  MemoryEstimate lasting_;                            ///< of all layers, not split
+  std::int64_t spared_ = 0, spared_of_gathered_ = 0;  ///< where weights are split; and stay gathered
+  std::int64_t spared_gradients_ = 0;                 ///< where these are split
+  std::int64_t whole_blocks_ = 0;                     ///< bytes of their matrices
   std::int64_t largest_weight_ = 0, largest_end_ = 0, bucket_limit_ = 0;  ///< bytes
   std::vector<MeasuredPair> passes_;                                      ///< of one layer and of two
 };

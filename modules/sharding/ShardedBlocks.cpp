@@ -12,11 +12,12 @@
 
 namespace multicard {
 
-// Block i uses slot i % 2. In forward block i + 1 is started when block i is about to compute: the slot that it goes to
-// held block i - 1, whose computing has been enqueued before, and a gather waits for what has been enqueued. In
-// backward it is block i - 1, in the slot of block i + 1. A block that is needed again while it is still in its slot,
-// as the last ones are when backward begins and the first ones when the next pass does, is not gathered again, unless
-// values have changed. So a step of L blocks takes 2 L - 4 gathers, the first one, or one after an update, 2 L - 2.
+// Block i uses slot i % 2, or its own. In forward block i + 1 is started when block i is about to compute: the slot
+// that it goes to held block i - 1, whose computing has been enqueued before, and a gather waits for what has been
+// enqueued. In backward it is block i - 1, in the slot of block i + 1. A block that is needed again while it is still
+// in its slot, as the last ones are when backward begins and the first ones when the next pass does, is not gathered
+// again, unless values have changed. So a step of L blocks takes 2 L - 4 gathers, the first one, or one after an
+// update, 2 L - 2.
 //
 // The gradients of trained blocks are summed when backward leaves a block: after block i - 1 has started to be
 // gathered, and while it computes.
@@ -56,41 +57,45 @@ void SplitBlock::take() const {
   gathered.take();
 }
 
-ShardSizes::ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks) {
+ShardSizes::ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks, Gathered gathered) {
   const auto ranks = static_cast<std::size_t>(num_ranks);
   for (const SplitBlock& block : blocks) {
     const std::size_t whole = rounded_up(block.gathered.bytes(), ranks * BorrowedMemory::kAlignment);
     parts.push_back(static_cast<std::int64_t>(whole / ranks * block.ratio));
-    buffer = std::max(buffer, static_cast<std::int64_t>(whole));
+    buffers.push_back(static_cast<std::int64_t>(whole));
     row = std::max(row, static_cast<std::int64_t>(whole * block.ratio));
     whole_bytes += block.kept.contents();
   }
+  if (gathered == Gathered::while_computed) buffers.assign(2, *std::max_element(buffers.begin(), buffers.end()));
 }
 
 std::int64_t ShardSizes::spared_gradient_bytes() const {
-  return whole_bytes - std::accumulate(parts.begin(), parts.end(), kNumBuffers * row);
+  return whole_bytes - std::accumulate(parts.begin(), parts.end(), BlockGradients::kNumRows * row);
 }
 
 std::int64_t ShardSizes::bytes() const {
-  return std::accumulate(parts.begin(), parts.end(), kNumBuffers * buffer);
+  return std::accumulate(parts.begin(), parts.end(), std::accumulate(buffers.begin(), buffers.end(), std::int64_t{0}));
 }
 
 ShardedBlocks::ShardedBlocks(std::vector<SplitBlock> blocks, const ShardRanks& ranks, Leftovers leftovers)
-    : ranks_(ranks), collectives_(*ranks.group), leftovers_(leftovers), sizes_(blocks, collectives_.size()) {
+    : ranks_(ranks),
+      collectives_(*ranks.group),
+      leftovers_(leftovers),
+      sizes_(blocks, collectives_.size(), ranks.gathered) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i].take();
     blocks_.push_back({std::move(blocks[i]), collectives_.allocate_flat(sizes_.parts[i], at::kByte)});
   }
   const auto options = at::TensorOptions().dtype(at::kByte).device(collectives_.device());
-  for (Slot& slot : slots_)
-    slot.buffer = at::empty({sizes_.buffer}, options);
+  for (const std::int64_t bytes : sizes_.buffers)
+    slots_.push_back({at::empty({bytes}, options), kNone, nullptr});
 }
 
 void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) {
   const Block& filled = blocks_.at(static_cast<std::size_t>(block));
   const std::int64_t part = filled.part.numel();
-  const at::Tensor row =
-      filled.memory.is_rounded() ? at::empty({part * collectives_.size()}, filled.part.options()) : slots_[0].buffer;
+  const at::Tensor row = filled.memory.is_rounded() ? at::empty({part * collectives_.size()}, filled.part.options())
+                                                    : slot_of(block).buffer;
   filled.memory.kept.lend(row);
   body();
   filled.part.copy_(row.narrow(0, collectives_.rank() * part, part));

@@ -1,7 +1,6 @@
 #pragma once
 /// \file Blocks of a network, of which each rank holds a part.
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,7 +34,7 @@ struct SplitBlock {
 
 /// What a rank of those that share blocks holds of them.
 struct ShardSizes {
-  ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks);
+  ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks, Gathered gathered);
 
   /// Of its parts and of the buffers.
   std::int64_t bytes() const;
@@ -43,15 +42,15 @@ struct ShardSizes {
   /// Of gradients, if blocks are trained: they are laid out as what is kept, and buffers are as well.
   std::int64_t spared_gradient_bytes() const;
 
-  static constexpr std::int64_t kNumBuffers = 2;
-  std::vector<std::int64_t> parts;  ///< bytes, by block
-  std::int64_t buffer = 0;          ///< bytes that are gathered of the largest block
-  std::int64_t row = 0;             ///< bytes that are kept of it by all ranks
-  std::int64_t whole_bytes = 0;     ///< what it would hold otherwise
+  std::vector<std::int64_t> parts;    ///< bytes, by block
+  std::vector<std::int64_t> buffers;  ///< bytes, for what is gathered: two for any block, or one for each
+  std::int64_t row = 0;               ///< bytes that are kept of the largest block by all ranks
+  std::int64_t whole_bytes = 0;       ///< what it would hold otherwise
 };
 
 /// Rank r of R holds the r-th of R equal parts of each block's memory. A block is gathered into one of two buffers
-/// before it computes, while the block before it does, and is without memory otherwise. Where it is gathered in a
+/// before it computes, while the block before it does, and is without memory otherwise. Where blocks stay until
+/// values change (Gathered), each has a buffer, and is gathered once after that. Where it is gathered in a
 /// narrower type, each rank rounds its part into its place in the buffer; what is kept has no memory as a whole. All
 /// ranks make the same passes, forward and backward, in the same order: gathering is collective. Where blocks are
 /// trained, so is summing gradients.
@@ -109,21 +108,20 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   std::int64_t num_gathers() const { return num_gathers_; }
 
  private:
-  static constexpr std::size_t kNumSlots = ShardSizes::kNumBuffers;
   static constexpr std::int64_t kNone = -1;
   struct Block {
     SplitBlock memory;
     at::Tensor part;  ///< uint8, of what is kept, in memory that the other ranks reach
   };
   struct Slot {
-    at::Tensor buffer;  ///< uint8, for the largest block
+    at::Tensor buffer;  ///< uint8, for each of its blocks
     std::int64_t block = kNone;
     std::unique_ptr<Work> gathering;  ///< null when it is done
   };
 
   /// What this rank sends of a block: its part, or its place in the buffer, into which the part is rounded.
   at::Tensor sent(const Block& block, const at::Tensor& buffer) const;
-  Slot& slot_of(std::int64_t block) { return slots_[static_cast<std::size_t>(block) % kNumSlots]; }
+  Slot& slot_of(std::int64_t block) { return slots_[static_cast<std::size_t>(block) % slots_.size()]; }
   /// Starts to gather a block, unless it has none of that number or has been started. The block that was in its slot
   /// has no memory.
   void start(std::int64_t block);
@@ -139,7 +137,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   Leftovers leftovers_;
   ShardSizes sizes_;
   std::vector<Block> blocks_;
-  std::array<Slot, kNumSlots> slots_;
+  std::vector<Slot> slots_;                     ///< two, or one for each block
   std::vector<BlockGradients::Leaves> leaves_;  ///< of each block, where they are parameters
   std::optional<BlockGradients> gradients_;     ///< of those that are trained
   std::int64_t num_gathers_ = 0;

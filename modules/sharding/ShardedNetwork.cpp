@@ -171,11 +171,11 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
   return made;
 }
 
-ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks) {
+ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks, Gathered gathered) {
   std::vector<SplitBlock> memories;
   const auto note = [&](const Llama::BlockMatrices& matrices) { memories.push_back(split_block(matrices, plan)); };
   const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format, note, plan.copies);
-  return {memories, num_ranks};
+  return {memories, num_ranks, gathered};
 }
 
 }  // namespace multicard

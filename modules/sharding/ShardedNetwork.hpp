@@ -29,6 +29,6 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
                                     ShardedBlocks::Leftovers leftovers = ShardedBlocks::Leftovers::kept);
 
 /// What each of `num_ranks` ranks, which need not be there, holds of such a network. Takes no memory.
-ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks);
+ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks, Gathered gathered);
 
 }  // namespace multicard

@@ -35,13 +35,10 @@ struct ParallelOptions : ExchangeOptions {
   bool sync_batch_norm = false;                  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
 
-  /// Whether the weights of a network are split.
+  /// Whether the weights of a network are split, and no rank has all of them.
   bool splits_weights() const { return shard == Shard::full || shard == Shard::hybrid; }
   /// One rank holds them whole.
   bool splits_weights(int num_ranks) const { return splits_weights() && num_ranks > 1; }
-  /// Whether sums of gradients start while backward runs. Where weights are gathered they may not: a rank without
-  /// rows, which has no gradients, would start them in another order than the others.
-  bool sums_in_backward(int num_ranks) const { return overlap && !splits_weights(num_ranks); }
 };
 
 /// Whether the network can have BatchNorm.

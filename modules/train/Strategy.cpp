@@ -15,10 +15,14 @@ namespace multicard {
 
 namespace {
 
-GradientReducer::Options reduction_options(const ParallelOptions& parallel, int num_ranks, SkipsSteps skips) {
+// Where weights are gathered, sums of the others' gradients may not start while backward runs: a rank without rows,
+// which has no gradients, would start them in another order than the others.
+GradientReducer::Options reduction_options(const ParallelOptions& parallel, const StrategyParts& parts,
+                                           SkipsSteps skips) {
+  const bool is_split = parts.model.split_parameters() != nullptr || parallel.splits_weights(parts.collectives.size());
   GradientReducer::Options options;
   options.setting = parallel;
-  options.overlap = parallel.sums_in_backward(num_ranks) ? Overlap::yes : Overlap::no;
+  options.overlap = parallel.overlap && !is_split ? Overlap::yes : Overlap::no;
   options.compression = {parallel.powersgd_rank, parallel.powersgd_start_step, skips == SkipsSteps::yes};
   return options;
 }
@@ -144,7 +148,7 @@ void Strategy::share_buffers() {
 
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts, SkipsSteps skips) {
-  const GradientReducer::Options reduction = reduction_options(options, parts.collectives.size(), skips);
+  const GradientReducer::Options reduction = reduction_options(options, parts, skips);
   switch (options.strategy) {
     case StrategyName::dp:
       return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);

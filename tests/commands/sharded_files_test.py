@@ -32,7 +32,9 @@ class ShardedFiles(DeepCase, KilledRuns):
                 for name in FILES}
 
     def test_each_rank_writes_its_part(self):
-        for words, split in (((SHARD,), FILES), (("parallel.shard=optimizer",), FILES[1:])):
+        # With a moving average, each rank has the weights whole.
+        state = "parallel.shard=optimizer"
+        for words, split in (((SHARD,), FILES), ((state,), FILES), ((state, "run.ema_decay=0.5"), FILES[1:])):
             self.expect(0, run(3, "run", self.deck, *FULL, *words, "run.resume=never", "run.steps=4"))
             require_whole(self.complete()[-1])
             for name, counts in self.ranges().items():

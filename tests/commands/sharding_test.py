@@ -157,7 +157,12 @@ class ShardedState(DeepCase, Same):
         self.check_same(ranks, *overrides, shard=SHARD_STATE, metrics=metrics, files=("model", "optimizer"), **settings)
 
     def test_full_tuning_has_the_same_numbers(self):
-        self.check_state(2, *FULL, *DOUBLE, "run.micro_batch=1")
+        self.check_state(2, *FULL, *DOUBLE)
+
+    def test_micro_batches_differ_by_rounding_alone(self):
+        # Each is summed over the ranks by itself.
+        self.run_both(3, SHARD_STATE, *FULL, *DOUBLE, "run.micro_batch=1")
+        self.check_close(1e-12)
 
     def test_8_bit_moments_are_cut_at_their_blocks(self):
         self.check_state(3, *FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true")

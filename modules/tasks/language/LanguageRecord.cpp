@@ -46,7 +46,8 @@ std::string adapter_text(const AdapterConfig& adapter) {
 
 /// "full over 4 ranks, ...", "hybrid over 2 ranks, 4 copies, ..."
 std::string sharding_text(const ShardRanks& ranks, std::int64_t held, std::uint64_t read) {
-  std::string text = fmt::format("{} over {}", ranks.copies ? "hybrid" : "full", counted(ranks.group->size(), "rank"));
+  const char* const way = ranks.copies ? "hybrid" : ranks.gathered == Gathered::until_changed ? "optimizer" : "full";
+  std::string text = fmt::format("{} over {}", way, counted(ranks.group->size(), "rank"));
   if (ranks.copies) text += fmt::format(", {} copies", ranks.copies->size());
   text += fmt::format(", {} of weights on each, buffers included", human_bytes(static_cast<double>(held)));
   if (read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(read)));

@@ -279,6 +279,11 @@ std::vector<DescribedKey> describe_run_keys() {
   return described;
 }
 
+bool splits_trained_blocks(const RunOptions& options) {
+  const bool has_copy = options.method.is_preference() && options.method.preference.reference == Reference::copy;
+  return options.is_language() && !options.method.has_adapters() && options.run.ema_decay == 0 && !has_copy;
+}
+
 bool can_be_split(const RunOptions& options, Shard shard) {
   bool can = true;
   check_shard(options, shard, [&](const std::string&, const char*) { can = false; });

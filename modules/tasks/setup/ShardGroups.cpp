@@ -52,11 +52,14 @@ int ranks_of_each_node(const Topology& topology) {
 }
 
 // Ranks that follow each other form a group; those with the same place in their groups hold the same part.
-ShardGroups::ShardGroups(const ParallelOptions& options, const Communicator& communicator, const Topology& topology,
+ShardGroups::ShardGroups(const RunOptions& run, const Communicator& communicator, const Topology& topology,
                          TensorCollectives& all)
     : all_(all) {
-  if (!options.splits_weights(communicator.size())) return;
+  const ParallelOptions& options = run.parallel;
+  const bool keeps_gathered = options.shard == Shard::optimizer && splits_trained_blocks(run);
+  if (communicator.size() == 1 || !(keeps_gathered || options.splits_weights())) return;
   ranks_.group = &all;
+  if (keeps_gathered) ranks_.gathered = Gathered::until_changed;
   if (options.shard != Shard::hybrid) return;
   const int size = group_size(options, topology, communicator.size());
   if (size == communicator.size()) return;

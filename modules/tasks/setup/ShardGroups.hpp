@@ -7,19 +7,19 @@
 
 #include "comm/Topology.hpp"
 #include "dist/SplitParameters.hpp"
-#include "train/ParallelOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 
 /// Ranks of each node, where these are equally many and follow each other; 0 where not.
 int ranks_of_each_node(const Topology& topology);
 
-/// The collectives that parallel.shard full and hybrid need.
+/// The collectives that weights need which are split (parallel.shard).
 class ShardGroups {
  public:
   /// Collective over `communicator`. \param all of its collectives, used as long as this \throws EnvironmentError on
   /// all ranks where they cannot form groups of equal size
-  ShardGroups(const ParallelOptions& options, const Communicator& communicator, const Topology& topology,
+  ShardGroups(const RunOptions& options, const Communicator& communicator, const Topology& topology,
               TensorCollectives& all);
 
   /// Nothing where no weights are split.

@@ -88,7 +88,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   collectives = reused.collectives
                     ? std::move(reused.collectives)
                     : make_collectives(options.parallel.backend, communicator, own, options.parallel.hierarchy);
-  shard_groups.emplace(options.parallel, communicator, context.topology(), *collectives);
+  shard_groups.emplace(options, communicator, context.topology(), *collectives);
   communication_before = shard_groups->totals();
   received_before = shard_groups->received();
   if (reused.model && (splits_weights() || device_of(*reused.model) != own)) reused.model.reset();

@@ -24,6 +24,7 @@ struct Case {
   at::ScalarType weights, compute;
   std::optional<at::ScalarType> copies = std::nullopt;
   bool is_fake_int4 = false;
+  Gathered gathered = Gathered::while_computed;
   Checkpointing checkpointing = Checkpointing::off;
   CommDtype comm_dtype = CommDtype::same;
 };
@@ -38,7 +39,18 @@ const Case kCases[] = {
     {.name = "SentInBf16", .weights = at::kFloat, .compute = at::kFloat, .comm_dtype = CommDtype::bf16},
     {"BFloat16", at::kBFloat16, at::kBFloat16},
     {"GatheredInFloat", at::kDouble, at::kFloat, at::kFloat},
-    {"GatheredInFloatCheckpointed", at::kDouble, at::kFloat, at::kFloat, false, Checkpointing::per_layer},
+    {.name = "GatheredInFloatCheckpointed",
+     .weights = at::kDouble,
+     .compute = at::kFloat,
+     .copies = at::kFloat,
+     .checkpointing = Checkpointing::per_layer},
+    {"StayGathered", at::kDouble, at::kDouble, std::nullopt, false, Gathered::until_changed},
+    {.name = "StayGatheredInFloat",
+     .weights = at::kDouble,
+     .compute = at::kFloat,
+     .copies = at::kFloat,
+     .gathered = Gathered::until_changed,
+     .checkpointing = Checkpointing::per_layer},
     {"FakeInt4", at::kFloat, at::kFloat, std::nullopt, true},
 };
 
@@ -66,7 +78,8 @@ std::unique_ptr<Llama> whole_network(const Case& test) {
 /// A network of which this rank holds parts.
 struct Sharded {
   Sharded(const Case& test, TensorCollectives& collectives) {
-    ShardedNetwork made = load_sharded_network(plan_of(test), {&collectives}, ShardedBlocks::Leftovers::poisoned);
+    ShardedNetwork made =
+        load_sharded_network(plan_of(test), {&collectives, nullptr, test.gathered}, ShardedBlocks::Leftovers::poisoned);
     network = prepared(std::move(made.network), test);
     blocks = std::move(made.blocks);
     blocks->train(test.comm_dtype);
@@ -180,6 +193,21 @@ std::string name_of(const testing::TestParamInfo<Case>& test) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, BlockGradientsOf, testing::ValuesIn(kCases), name_of);
+
+TEST(ShardedBlocks, ThatStayAreGatheredOnceUntilTheirValuesChange) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Case test = kCases[1];
+  test.gathered = Gathered::until_changed;
+  const Sharded sharded(test, *collectives);
+  for (int pass = 0; pass < 3; ++pass)
+    compute(*sharded.network, pass);
+  EXPECT_EQ(sharded.blocks->num_gathers(), 5);
+  sharded.blocks->finish_gradients();
+  sharded.blocks->values_changed();
+  compute(*sharded.network, 0);
+  EXPECT_EQ(sharded.blocks->num_gathers(), 10);
+  sharded.blocks->finish_gradients();
+}
 
 TEST(ShardedBlocks, AreGatheredWithTheValuesThatPartsHaveNow) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
