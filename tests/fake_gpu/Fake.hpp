@@ -51,6 +51,9 @@ int device_error();
 bool is_made(std::size_t bytes);
 /// Keeps the call stack, if FAKE_GPU_SITES asks for it.
 void note_site(const std::string& what);
+/// Keeps what was asked for in order, if FAKE_GPU_ORDER asks for it: collectives and matrix products.
+/// \param bytes of a collective, as counted \param from the memory that it reads
+void note_order(const std::string& what, std::uint64_t bytes = 0, const void* from = nullptr);
 
 enum class Place { pageable, pinned, device };
 

@@ -51,6 +51,7 @@ class Counts:
     live_events: int
     event_wait_ages: list
     peak_device_bytes: int
+    order: list  # with order=True what was asked for: [what, bytes, address of the memory that it reads]
 
     @staticmethod
     def of(path, device=0):
@@ -58,7 +59,7 @@ class Counts:
         kinds = {kind: values for kind, values in log.items() if isinstance(values, dict)}
         return Counts({k: {name: n for name, (n, _) in v.items()} for k, v in kinds.items()},
                       {k: {name: amount for name, (_, amount) in v.items()} for k, v in kinds.items()},
-                      log["live_events"], log["event_wait_ages"], log["peak_device_bytes"][device])
+                      log["live_events"], log["event_wait_ages"], log["peak_device_bytes"][device], log["order"])
 
     def number(self, kind, name=None):
         """How many of a kind there were, all together or of one name."""
@@ -138,7 +139,7 @@ def difference(short, long):
     return Counts(minus(long.calls, short.calls), minus(long.amounts, short.amounts),
                   long.live_events - short.live_events,
                   list((Ages(long.event_wait_ages) - Ages(short.event_wait_ages)).elements()),
-                  long.peak_device_bytes - short.peak_device_bytes)
+                  long.peak_device_bytes - short.peak_device_bytes, long.order[len(short.order):])
 
 
 def memory_of(results, name="main"):

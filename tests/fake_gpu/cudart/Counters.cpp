@@ -18,6 +18,7 @@ struct Counters {
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, Counter> all;
   std::map<std::pair<std::string, std::vector<void*>>, std::uint64_t> sites;
+  std::vector<Asked> order;
 };
 
 /// Never destroyed: other libraries count while the process ends.
@@ -71,6 +72,19 @@ std::vector<Site> all_sites() {
   for (const auto& [key, count] : known.sites)
     result.push_back({key.first, key.second, count});
   return result;
+}
+
+void note_order(const std::string& what, std::uint64_t bytes, const void* from) {
+  if (!settings().keeps_order) return;
+  Counters& known = counters();
+  const std::lock_guard lock(known.mutex);
+  known.order.push_back({what, bytes, from});
+}
+
+std::vector<Asked> all_asked() {
+  Counters& known = counters();
+  const std::lock_guard lock(known.mutex);
+  return known.order;
 }
 
 std::string demangled(const std::string& name) {

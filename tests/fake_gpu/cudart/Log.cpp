@@ -55,6 +55,11 @@ std::string counters_json() {
   return kind.empty() ? "" : result + "},\n";
 }
 
+std::string asked_json(const Asked& one) {
+  return "[" + quoted(one.what) + ", " + std::to_string(one.bytes) + ", " +
+         std::to_string(reinterpret_cast<std::uintptr_t>(one.from)) + "]";
+}
+
 std::string text_of_log(double seconds) {
   std::vector<int> devices(static_cast<std::size_t>(num_devices()));
   for (std::size_t i = 0; i < devices.size(); ++i)
@@ -63,7 +68,8 @@ std::string text_of_log(double seconds) {
   return "{\"seconds\": " + std::to_string(seconds) + ",\n\"peak_device_bytes\": [" +
          joined(devices, ", ", [](int device) { return std::to_string(peak_memory(device)); }) + "],\n" +
          counters_json() + "\"live_events\": " + std::to_string(num_live_events()) + ",\n\"event_wait_ages\": [" +
-         joined(event_wait_ages(), ", ", number) + "],\n\"sites\": [" +
+         joined(event_wait_ages(), ", ", number) + "],\n\"order\": [" + joined(all_asked(), ",\n  ", asked_json) +
+         "],\n\"sites\": [" +
          joined(all_sites(), ",\n  ",
                 [](const Site& site) {
                   return "{\"what\": " + quoted(site.what) + ", \"count\": " + std::to_string(site.count) +

@@ -22,7 +22,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 /// What the environment asks for; tests/fake_gpu/fakegpu says what each means.
 struct Settings {
   int devices, driver, fail_rank;
-  bool is_async, keeps_sites;
+  bool is_async, keeps_sites, keeps_order;
   std::int64_t kernel_us, memory, hidden, fail_at;
   std::int64_t largest_copy;  ///< bytes; see is_made()
   cudaError_t fail_error;
@@ -97,6 +97,14 @@ struct Site {
 std::vector<void*> call_stack();
 void add_site(const std::string& what, const std::vector<void*>& frames);
 std::vector<Site> all_sites();
+
+/// What note_order() was told, oldest first.
+struct Asked {
+  std::string what;
+  std::uint64_t bytes;
+  const void* from;
+};
+std::vector<Asked> all_asked();
 
 struct NamedCounter {
   std::string kind, name;

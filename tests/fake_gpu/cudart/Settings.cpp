@@ -34,6 +34,7 @@ const Settings& settings() {
       .fail_rank = static_cast<int>(environment("FAKE_GPU_FAIL_RANK", 0)),
       .is_async = environment("FAKE_GPU_ASYNC", 0) != 0,
       .keeps_sites = environment("FAKE_GPU_SITES", 0) != 0,
+      .keeps_order = environment("FAKE_GPU_ORDER", 0) != 0,
       .kernel_us = environment("FAKE_GPU_KERNEL_US", 0),
       // Of an H100 with 80 GB, less what a context takes.
       .memory = environment("FAKE_GPU_MEMORY_MIB", 81079 - 520) * static_cast<std::int64_t>(kMiB),

@@ -131,6 +131,7 @@ void launch(void* stream, Counter& counter, std::function<void()> body) {
   launched.fetch_add(1, std::memory_order_relaxed);
   counter.add();
   if (Counter* const entered = phase) entered->add();
+  if (counter.kind == "gemm") note_order("gemm");
   tell_kernel(stream, counter.kind == "kernel" ? counter.name : counter.kind + " " + counter.name);
   submit(stream, [body = std::move(body)] {
     if (settings().kernel_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(settings().kernel_us));

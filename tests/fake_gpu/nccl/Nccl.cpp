@@ -88,6 +88,7 @@ void end_group() {
   for (const Message& message : group.messages)
     if (message.direction == Message::Direction::send) sent += message.bytes;
   counter.add(sent);
+  fake::note_order(counter.name, sent, group.messages.front().at);
   fake::tell_kernel(group.stream, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)");
   fake::submit(group.stream, [rendezvous = std::move(group.rendezvous), messages = std::exchange(group.messages, {})] {
     exchange(*rendezvous, messages);
@@ -128,9 +129,11 @@ std::string kernel_of(const char* call) {
 }
 
 template <typename Body>
-ncclResult_t collective(const char* call, std::size_t bytes, ncclComm_t handle, cudaStream_t stream, Body body) {
+ncclResult_t collective(const char* call, const void* from, std::size_t bytes, ncclComm_t handle, cudaStream_t stream,
+                        Body body) {
   if (fake::device_error() != 0) return ncclUnhandledCudaError;
   fake::counter("nccl", call).add(bytes);
+  fake::note_order(call, bytes, from);
   fake::tell_kernel(stream, kernel_of(call));
   fake::submit(stream, [rendezvous = rendezvous_of(handle), name = name_of_next(call), bytes, body] {
     if (rendezvous->agree_on(name, bytes) && fake::is_made(bytes)) body(*rendezvous);
@@ -216,7 +219,7 @@ FAKE_API ncclResult_t ncclGroupEnd() {
 FAKE_API ncclResult_t ncclAllReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
                                     ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+  return collective(__func__, from, whole, comm, stream, [=](Rendezvous& rendezvous) {
     show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
       add_slots(rendezvous, static_cast<char*>(to) + at, bytes, type, op);
     });
@@ -226,7 +229,7 @@ FAKE_API ncclResult_t ncclAllReduce(const void* from, void* to, size_t number, n
 FAKE_API ncclResult_t ncclReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
                                  int root, ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+  return collective(__func__, from, whole, comm, stream, [=](Rendezvous& rendezvous) {
     show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
       if (rendezvous.rank() == root) add_slots(rendezvous, static_cast<char*>(to) + at, bytes, type, op);
     });
@@ -236,7 +239,7 @@ FAKE_API ncclResult_t ncclReduce(const void* from, void* to, size_t number, nccl
 FAKE_API ncclResult_t ncclBroadcast(const void* from, void* to, size_t number, ncclDataType_t type, int root,
                                     ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+  return collective(__func__, from, whole, comm, stream, [=](Rendezvous& rendezvous) {
     show(rendezvous, rendezvous.rank() == root ? from : nullptr, whole, [&](std::size_t at, std::size_t bytes) {
       std::memcpy(static_cast<char*>(to) + at, rendezvous.slot(root), bytes);
     });
@@ -246,7 +249,7 @@ FAKE_API ncclResult_t ncclBroadcast(const void* from, void* to, size_t number, n
 FAKE_API ncclResult_t ncclAllGather(const void* from, void* to, size_t number, ncclDataType_t type, ncclComm_t comm,
                                     cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+  return collective(__func__, from, whole, comm, stream, [=](Rendezvous& rendezvous) {
     show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
       for (int rank = 0; rank < rendezvous.size(); ++rank)
         std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(rank) * whole + at, rendezvous.slot(rank), bytes);
@@ -257,7 +260,7 @@ FAKE_API ncclResult_t ncclAllGather(const void* from, void* to, size_t number, n
 FAKE_API ncclResult_t ncclReduceScatter(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
                                         ncclComm_t comm, cudaStream_t stream) {
   const std::size_t part = number * fake::width_of(type);
-  return collective(__func__, part, comm, stream, [=](Rendezvous& rendezvous) {
+  return collective(__func__, from, part, comm, stream, [=](Rendezvous& rendezvous) {
     for (int owner = 0; owner < rendezvous.size(); ++owner)
       show(rendezvous, static_cast<const char*>(from) + static_cast<std::size_t>(owner) * part, part,
            [&](std::size_t at, std::size_t bytes) {

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What a step with split weights asks of NCCL, in which order: number and bytes of all collectives, and the matrix
+products between them, on every rank.
+
+usage: order_test.py NAME   runs one test class; see fake_run.py
+"""
+
+import dataclasses
+
+from fake_run import Counts, FakeGpuTest, main
+from tuning_case import deeper_model
+
+NUM_BLOCKS = 5
+HIDDEN, KEYS, INNER, VOCABULARY = 128, 64, 384, 2048  # of the model
+MATRICES = [(HIDDEN, HIDDEN), (KEYS, HIDDEN), (KEYS, HIDDEN), (HIDDEN, HIDDEN),
+            (INNER, HIDDEN), (INNER, HIDDEN), (HIDDEN, INNER)]
+BLOCK = sum(rows * columns for rows, columns in MATRICES)
+LORA_RANK = 4
+ADAPTERS = NUM_BLOCKS * sum(LORA_RANK * (rows + columns) for rows, columns in MATRICES)
+NUM_NORMS = 2 * NUM_BLOCKS + 1
+ALIGNMENT = 256  # elements at whose multiples parameters and parts begin
+NORM, STATUS = "ncclAllReduce 16", "ncclAllReduce 48"  # of gradients, with whether one is not finite; of the step
+
+
+@dataclasses.dataclass
+class Products:
+    """Matrix products: of a block, of the first one, whose input may need no gradient, and of the output layer."""
+
+    forward: int
+    backward: int
+    first_backward: int
+    output: int
+
+
+FULL = Products(forward=4, backward=8, first_backward=8, output=3)
+LORA = Products(forward=15, backward=26, first_backward=24, output=2)
+
+
+def merged(words):
+    """Numbers that follow each other are added."""
+    found = []
+    for word in words:
+        if isinstance(word, int) and found and isinstance(found[-1], int):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
+
+
+def micro_batch(products, part, sums, keeps):
+    """Its collectives, and how many matrix products are between them. `part`: bytes that a rank has of a block; `sums`:
+    the words for the sum of a block's gradients, by row; `keeps`: the first two blocks are in place."""
+    words = []
+
+    def gather(block):
+        words.append("gather of block %d: %d" % (block, part))
+    for block in range(NUM_BLOCKS):
+        if block == 0 and not keeps:
+            gather(0)
+        if block + 1 < NUM_BLOCKS and (block + 1 >= 2 or not keeps):
+            gather(block + 1)  # before the block computes
+        words.append(products.forward)
+    words.append(products.output)
+    for block in reversed(range(NUM_BLOCKS)):
+        if 0 <= block - 1 < NUM_BLOCKS - 2:
+            gather(block - 1)  # before the block computes, and so before the sum of its gradients
+        words.append(products.backward if block > 0 else products.first_backward)
+        if sums:
+            words.append(sums[(NUM_BLOCKS - 1 - block) % len(sums)])
+    return words
+
+
+class Observed:
+    """The words of one step of a rank, from the logs when it began and when it had ended."""
+
+    def __init__(self, before, after, part):
+        # All blocks are gathered in order when the memory of a step is measured.
+        self.blocks, self.rows = ([], [])
+        for what, size, source in after.order:
+            known = self.blocks if what == "ncclAllGather" else self.rows
+            if size == part and what in ("ncclAllGather", "ncclReduceScatter") and source not in known:
+                known.append(source)
+        self.words = merged(map(self.word, after.order[len(before.order):]))
+
+    def word(self, entry):
+        what, size, source = entry
+        if what == "gemm":
+            return 1
+        if what == "ncclAllGather" and source in self.blocks:
+            return "gather of block %d: %d" % (self.blocks.index(source), size)
+        if what == "ncclReduceScatter" and source in self.rows:
+            return "sum of row %d: %d" % (self.rows.index(source), size)
+        return "%s %d" % (what, size)
+
+    def number(self, beginning):
+        return sum(str(word).startswith(beginning) for word in self.words)
+
+
+class Order(FakeGpuTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("deep")
+        deeper_model(self.model, NUM_BLOCKS)
+
+    def observed(self, ranks, part, *overrides):
+        """The sixth step of each rank."""
+        self.counts(ranks, "run", self.language, "model.path=" + self.model, "parallel.shard=full", "run.steps=7",
+                    "run.keep_checkpoints=0", *overrides, log_at="5,6", order=True)
+        found = []
+        for rank in range(ranks):
+            before, after = (Counts.of(self.path("counts.%d.%d" % (rank, step)), rank) for step in (5, 6))
+            found.append(Observed(before, after, part))
+        return found
+
+    def check(self, expected, found, gathers):
+        for rank, one in enumerate(found):
+            with self.subTest(rank=rank):
+                self.assertEqual("\n".join(map(str, merged(expected))), "\n".join(map(str, one.words)))
+                self.assertEqual(gathers, one.number("gather of block"))
+
+    @staticmethod
+    def ends(ranks):
+        """What follows backward where all weights are trained: norms of blocks, and the embedding, which is the output
+        layer too."""
+        unit = ALIGNMENT * ranks
+        part = (NUM_NORMS * ALIGNMENT + unit - 1) // unit * ALIGNMENT
+        sums = [4 * part, 4 * VOCABULARY * HIDDEN // ranks]
+        values = [4 * part * HIDDEN // ALIGNMENT, sums[1]]  # without the gaps
+        return (["ncclReduceScatter %d" % bytes_ for bytes_ in sums] + [NORM, STATUS] +
+                ["ncclAllGather %d" % bytes_ for bytes_ in values])
+
+    def test_trained_weights(self):
+        for ranks in (2, 4):
+            part = 4 * BLOCK // ranks
+            sums = ["sum of row 0: %d" % part, "sum of row 1: %d" % part]
+            found = self.observed(ranks, part, "method={name: full}")
+            self.check(micro_batch(FULL, part, sums, keeps=False) + self.ends(ranks), found, 2 * NUM_BLOCKS - 2)
+            self.assertEqual(NUM_BLOCKS, found[0].number("sum of row"))
+
+    def test_trained_weights_with_two_micro_batches(self):
+        part = 4 * BLOCK // 2
+        sums = ["sum of row 0: %d" % part, "sum of row 1: %d" % part]
+        found = self.observed(2, part, "method={name: full}", "run.micro_batch=1")
+        self.check(micro_batch(FULL, part, sums, keeps=False) + micro_batch(FULL, part, sums, keeps=True) +
+                   self.ends(2), found, 4 * NUM_BLOCKS - 6)
+
+    def test_trained_weights_with_gradients_in_16_bits(self):
+        """Which ranks send each other, the whole of what they sum."""
+        part = 4 * BLOCK // 2
+        found = self.observed(2, part, "method={name: full}", "parallel.gradient_dtype=bf16")
+        ends = self.ends(2)
+        ends[:2] = ["send and receive groups %s" % word.split()[1] for word in ends[:2]]  # 2 parts of half the width
+        self.check(micro_batch(FULL, part, ["send and receive groups %d" % (2 * BLOCK)], keeps=False) + ends, found,
+                   2 * NUM_BLOCKS - 2)
+
+    def test_a_frozen_base(self):
+        for ranks, dtype, width in ((2, "fp32", 4), (2, "bf16", 2), (4, "bf16", 2)):
+            part = width * BLOCK // ranks
+            found = self.observed(ranks, part, "model.dtype=" + dtype)
+            self.check([*micro_batch(LORA, part, [], keeps=True), "ncclAllReduce %d" % (4 * ADAPTERS), STATUS], found,
+                       2 * NUM_BLOCKS - 4)
+
+
+if __name__ == "__main__":
+    main()
