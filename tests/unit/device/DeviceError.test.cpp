@@ -40,6 +40,16 @@ TEST(DeviceError, SmallerStepsDoNotHelpWhereTheWeightsDoNotFit) {
   EXPECT_NE(std::string(of_step.what()).find("run.micro_batch"), std::string::npos) << of_step.what();
 }
 
+TEST(DeviceError, KnowsMemoryOfTheHost) {
+  const c10::Error host({__func__, __FILE__, __LINE__}, "DefaultCPUAllocator: can't allocate memory: you tried to");
+  const Error of_setup = any_error(host, MemoryUse::setup), of_step = any_error(host);
+  EXPECT_EQ(of_setup.code(), ExitCode::environment);
+  EXPECT_EQ(of_setup.problem(), "out of memory while the run was set up");
+  EXPECT_NE(of_setup.suggestion().find("optimizer state alone do not fit"), std::string::npos) << of_setup.what();
+  EXPECT_EQ(of_step.problem(), "out of memory");
+  EXPECT_EQ(any_error(std::runtime_error("could not create a primitive")).problem(), "out of memory");
+}
+
 TEST(DeviceError, IsNoneForADefect) {
   EXPECT_FALSE(device_error(c10::Error({__func__, __FILE__, __LINE__}, "sizes differ"), ""));
 }
