@@ -6,7 +6,9 @@
 #include <ATen/ops/zeros.h>
 
 #include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
+#include "device/DeviceError.hpp"
 #include "device/HostTensors.hpp"
 #include "device/StepClock.hpp"
 #include "dist/TensorChecks.hpp"
@@ -18,6 +20,11 @@ namespace {
 
 std::byte* bytes_at(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+/// Memory of each rank's own. Where one has none all throw, since what follows is collective.
+at::Tensor agreed_zeros(const Communicator& node, std::int64_t numel, const at::TensorOptions& options) {
+  return agreed(node, [&] { return with_known_errors([&] { return at::zeros({numel}, options); }, MemoryUse::setup); });
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
   // Counted also where there is none, so that the numbers stay equal on all ranks. Only tensors own memories: one lives
   // until the last tensor on it is gone, which may be after these collectives.
   memories_.push_back({num_allocated_++, memory});
-  if (!memory) return at::zeros({numel}, options);
+  if (!memory) return agreed_zeros(group_.node, numel, options);
   const auto counted = static_cast<std::int64_t>(bytes);
   // The counter of host tensors sees what torch's allocator gives out, and this does not come from it.
   add_host_tensor_bytes(counted);

@@ -60,7 +60,8 @@ class Model {
 
   /// Trained parameters in a fixed order, equal on all ranks.
   virtual std::vector<NamedTensor> parameters() const = 0;
-  /// Those of them that no rank holds whole: without memory between passes. Null: there are none. Collective at first.
+  /// Those of them that no rank holds whole: without memory between passes. Null: there are none. Collective at
+  /// first, when their gradients are allocated.
   virtual SplitParameters* split_parameters() { return nullptr; }
   /// State that is not trained by gradients (running statistics).
   virtual std::vector<NamedTensor> buffers() const = 0;

@@ -5,11 +5,13 @@ usage: endings_test.py NAME   runs one test class; see fake_run.py
 """
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
 from fake_run import CommandTest, FakeGpuTest, launch, main, ranks_of, run, wait_for
+from tuning_case import deeper_model
 
 ECC_ERROR = 214  # cudaErrorECCUncorrectable
 
@@ -67,6 +69,47 @@ class DeviceErrors(EndingsTest):
                 self.assertRegex(said, r"(?s)rank %d .*uncorrectable ECC error" % failing)
                 self.assertNotIn("defect", said)
                 self.assertNotIn("terminate called", said)
+
+
+class MemoryOfOneRank(EndingsTest):
+    """The second one has less than the first, and weights are split: the first would wait for it in a gather."""
+
+    MEMORY_MIB = 4000
+    WEIGHTS_MIB = 40 * 786432 / 2 / 2**20  # that a rank has of blocks, and of their gradients
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("deep")
+        deeper_model(self.model, 40)
+
+    def short(self, available_mib, method, *texts, **settings):
+        """MiB that torch had given out when there was no more."""
+        process = launch(2, "run", self.language, "model.path=" + self.model, "parallel.shard=full",
+                         "method={name: %s}" % method, "run.timeout_s=20", "run.keep_checkpoints=0",
+                         memory_mib=self.MEMORY_MIB, hidden_mib=self.MEMORY_MIB - available_mib, hidden_rank=1,
+                         is_async=True, **settings)
+        self.addCleanup(CommandTest.kill_group, process)
+        said = self.end(process, 3, r"(?m)^(multicard|rank 1 on .*): the device is out of memory", "GPU 1 has", *texts)
+        self.assertNotRegex(said, "did not finish|defect|terminate called")
+        return float(re.search(r"Of the allocated memory ([\d.]+) MiB", said)[1])
+
+    def test_weights(self):
+        setup = "while the run was set up .*\n.*weights, gradients and optimizer state alone do not fit"
+        for method in ("full", "lora, rank: 4"):
+            self.assertLess(self.short(10, method, setup), self.WEIGHTS_MIB)
+
+    def test_gradients_and_optimizer(self):
+        setup = "while the run was set up .*\n.*weights, gradients and optimizer state alone do not fit"
+        of_gradients, of_optimizer = (self.short(available, "full", setup) for available in (28, 64))
+        self.assertGreater(of_gradients, self.WEIGHTS_MIB)
+        self.assertLess(of_gradients, 2 * self.WEIGHTS_MIB)
+        self.assertGreater(of_optimizer, 2 * self.WEIGHTS_MIB)
+
+    def test_a_step(self):
+        for method in ("full", "lora, rank: 4"):
+            with self.subTest(method=method):
+                self.short(100, method, "while the memory of a step was measured", "micro_batch")
+                self.short(100, method, r"rank 1 on .*: .* in step 0 .*\n.*Lower run.micro_batch", hidden_from=1)
 
 
 class OtherRanks(EndingsTest):

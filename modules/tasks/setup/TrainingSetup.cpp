@@ -73,8 +73,9 @@ void restore_scaler(LossScaler& scaler, const TrainingState& state) {
 }  // namespace
 
 // Peaks are reset before anything is allocated. num_steps needs the data and the schedule needs num_steps, so that the
-// schedule is made twice. Gradients are allocated (make_strategy) where ranks can still agree on an error;
-// synchronise(), the first exchange of values, comes after. The moving average starts from the synchronised weights.
+// schedule is made twice. Gradients are allocated (split_parameters, make_strategy) where ranks can still agree on an
+// error: what the ranks of a node allocate together comes first each time. synchronise(), the first exchange of values,
+// comes after. The moving average starts from the synchronised weights.
 TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused)
     : options(run_options),
       communicator(ranks),
@@ -99,6 +100,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
+  with_agreed_memory([&] { model().split_parameters(); });
   with_agreed_memory([&] {
     strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives},
                              options.precision == Precision::fp16 ? SkipsSteps::yes : SkipsSteps::no);

@@ -103,10 +103,15 @@ class CountsLog {
 
 const CountsLog counts_log;
 
+std::atomic<std::int64_t> num_begun{0};
+
 }  // namespace
 
+std::int64_t num_begun_steps() {
+  return num_begun;
+}
+
 void begin_step() {
-  static std::int64_t num_begun = 0;
   const std::int64_t done = num_begun++;
   const std::vector<std::int64_t>& asked = settings().log_at;
   if (std::find(asked.begin(), asked.end(), done) != asked.end()) CountsLog::write("." + std::to_string(done));

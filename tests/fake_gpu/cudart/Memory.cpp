@@ -41,7 +41,7 @@ void* map_memory(std::size_t bytes) {
 bool take_memory(std::size_t bytes, int device) {
   const auto index = static_cast<std::size_t>(device);
   const std::int64_t now = used[index].fetch_add(static_cast<std::int64_t>(bytes)) + static_cast<std::int64_t>(bytes);
-  if (now > settings().memory - settings().hidden) {
+  if (now > memory_to_give()) {
     give_memory(bytes, device);
     return false;
   }
@@ -90,11 +90,12 @@ void fill_bytes(void* begin, int value, std::size_t bytes) {
   if (bytes < kMiB || (value != 0 && bytes <= kMostFilled)) {
     std::memset(begin, value, bytes);
   } else if (value == 0) {
-    const std::uintptr_t first = rounded(number_of(begin), kPage), end = number_of(begin) + bytes;
-    const std::uintptr_t last = end / kPage * kPage;
-    std::memset(begin, 0, first - number_of(begin));
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    std::memset(reinterpret_cast<void*>(last), 0, end - last);
+    auto* const at = static_cast<std::byte*>(begin);
+    const std::size_t first = rounded(number_of(begin), kPage) - number_of(begin);
+    const std::size_t last = (number_of(begin) + bytes) / kPage * kPage - number_of(begin);
+    std::memset(at, 0, first);
+    madvise(at + first, last - first, MADV_DONTNEED);
+    std::memset(at + last, 0, bytes - last);
   }
 }
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 struct Settings {
   int devices, driver, fail_rank;
   bool is_async, keeps_sites, keeps_order;
-  std::int64_t kernel_us, memory, hidden, fail_at;
+  std::int64_t kernel_us, memory, hidden, hidden_from, fail_at;
   std::int64_t largest_copy;  ///< bytes; see is_made()
   cudaError_t fail_error;
   std::vector<std::int64_t> log_at;
@@ -83,6 +83,9 @@ std::string demangled(const std::string& name);
 
 /// A step begins, on the thread that trains: writes the counts of those before it if FAKE_GPU_LOG_AT has their number.
 void begin_step();
+std::int64_t num_begun_steps();
+/// Bytes that a device has for those who ask for it now.
+std::int64_t memory_to_give();
 
 /// The ages of the events that the host waited for, in operations, oldest wait first.
 std::vector<std::uint64_t> event_wait_ages();

@@ -16,6 +16,11 @@ std::vector<std::int64_t> numbers(const char* name) {
   return result;
 }
 
+std::int64_t hidden_of_this_rank() {
+  if (environment("FAKE_GPU_HIDDEN_RANK", rank()) != rank()) return 0;
+  return environment("FAKE_GPU_HIDDEN_MIB", 0) * static_cast<std::int64_t>(kMiB);
+}
+
 }  // namespace
 
 std::int64_t environment(const char* name, std::int64_t otherwise) {
@@ -38,7 +43,8 @@ const Settings& settings() {
       .kernel_us = environment("FAKE_GPU_KERNEL_US", 0),
       // Of an H100 with 80 GB, less what a context takes.
       .memory = environment("FAKE_GPU_MEMORY_MIB", 81079 - 520) * static_cast<std::int64_t>(kMiB),
-      .hidden = environment("FAKE_GPU_HIDDEN_MIB", 0) * static_cast<std::int64_t>(kMiB),
+      .hidden = hidden_of_this_rank(),
+      .hidden_from = environment("FAKE_GPU_HIDDEN_FROM", 0),
       .fail_at = environment("FAKE_GPU_FAIL_AT", 0),
       .largest_copy = environment("FAKE_GPU_LARGEST_COPY_MIB", std::int64_t{1} << 40) * static_cast<std::int64_t>(kMiB),
       .fail_error = static_cast<cudaError_t>(environment("FAKE_GPU_FAIL_ERROR", cudaErrorECCUncorrectable)),
@@ -49,6 +55,11 @@ const Settings& settings() {
 
 bool is_made(std::size_t bytes) {
   return static_cast<std::int64_t>(bytes) <= settings().largest_copy;
+}
+
+std::int64_t memory_to_give() {
+  const Settings& asked = settings();
+  return num_begun_steps() < asked.hidden_from ? asked.memory : asked.memory - asked.hidden;
 }
 
 int num_devices() {
