@@ -7,8 +7,7 @@ Needs the targets multicard, multicard-post and fake_gpu of build/release (MULTI
 
 Bytes: of a collective of S bytes in all (the whole of what is gathered or summed) each of R ranks receives S (R-1) / R,
 of an all-reduce twice that. The table has S for each weight of the model, of a step of one micro-batch, which a few
-ranks show as well as many. After the slash: without what stays in place and what each rank holds whole, and if trained
-weights were gathered as copies in 16 bits.
+ranks show as well as many. After the slash: the rule, without what stays in place and what each rank holds whole.
 
 Tokens: from this micro-batch on computing takes as long as receiving, with 45 % of an H100's 989 TFLOP/s: 8 FLOP a
 weight and token where weights are trained (forward 2, recomputing 2, backward 4), 6 with adapters.
@@ -44,7 +43,7 @@ LENGTH = 64  # of a row: bytes do not depend on it
 class Case:
     method: str
     shard: str
-    in_16_bits: float  # bytes per weight, as above after the slash
+    rule: float  # bytes per weight, as above after the slash
     more: tuple = ()
 
     @property
@@ -53,7 +52,11 @@ class Case:
 
     @property
     def splits_blocks(self):
-        return self.shard == "full"
+        return self.shard in ("full", "optimizer")
+
+    @property
+    def stay_gathered(self):
+        return self.shard == "optimizer"
 
     def flops(self):
         """Of a weight and token: forward, and backward with recomputing."""
@@ -166,7 +169,7 @@ def exposed_seconds(sent, case, model, ranks, tokens, rate):
         start(block)
         start(block + 1)
         now = max(now, placed[block]) + forward
-    if case.splits_blocks:
+    if case.splits_blocks and not case.stay_gathered:
         placed = {block: placed[block] for block in range(blocks - 2, blocks)}
     for block in reversed(range(blocks)):
         now = max(now, placed[block])
@@ -186,10 +189,10 @@ def hidden_from(bytes_per_weight, case, ranks, rate):
 def row_of(name, sent, model, options):
     case = CASES[name]
     counted = sent.all / model.weights
-    cells = ["%.2f / %g" % (counted, case.in_16_bits)]
+    cells = ["%.2f / %g" % (counted, case.rule)]
     for rate in options.links:
         cells.append(" / ".join("{:,.0f}".format(hidden_from(each, case, options.ranks, rate * 1e9))
-                                for each in (counted, case.in_16_bits)))
+                                for each in (counted, case.rule)))
     for tokens in options.tokens:
         compute = sum(case.flops()) * model.weights * tokens / FLOPS
         for rate in options.links:

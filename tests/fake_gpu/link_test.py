@@ -19,9 +19,9 @@ AFTER_UPDATE, KEPT = (2 * L - 2) / L, (2 * L - 4) / L  # how often blocks are ga
 # Gathers of blocks, sums that overlap, the rest without adapters and norms.
 DOCUMENTED = {
     "full tuning, none": (0, 8 * MODEL.weights, 0),
-    "full tuning, optimizer": (0, 4 * MODEL.weights, 4 * MODEL.weights),
-    "full tuning, full": (4 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 8 * ENDS),
-    "full tuning, full, bf16 gradients": (4 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 6 * ENDS),
+    "full tuning, optimizer": (2 * BLOCKS, 4 * BLOCKS, 8 * ENDS),
+    "full tuning, full": (2 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 8 * ENDS),
+    "full tuning, full, bf16 gradients": (2 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 6 * ENDS),
     "LoRA, full": (BASE * BLOCKS * KEPT, 0, None),
     "QLoRA, full": (NF4 * BLOCKS * KEPT, 0, None),
 }
@@ -44,16 +44,16 @@ class Links(unittest.TestCase):
     def test_tokens_that_hide_what_is_sent(self):
         """As in docs/sharding.md, "What it costs"."""
         for name, bytes_per_weight, expected in (("LoRA, full", 4, (580, 5200, 10400)),
-                                                 ("full tuning, full", 12, (1300, 12000, 23000))):
+                                                 ("full tuning, full", 8, (870, 7800, 15600))):
             for rate, tokens in zip((450, 50, 25), expected):
                 self.assertAlmostEqual(hidden_from(bytes_per_weight, CASES[name], 8, rate * 1e9), tokens,
                                        delta=0.03 * tokens)
 
     def test_few_tokens_hide_nothing_and_many_all_but_the_borders(self):
         rate, received = 50e9, 7 / 8 / 50e9
-        full = Sent(gathers=4 * BLOCKS * AFTER_UPDATE, sums=4 * BLOCKS, rest=8 * ENDS, num_gathers=2 * L - 2)
+        full = Sent(gathers=2 * BLOCKS * AFTER_UPDATE, sums=4 * BLOCKS, rest=8 * ENDS, num_gathers=2 * L - 2)
         lora = Sent(gathers=BASE * BLOCKS * KEPT, sums=0, rest=1e6, num_gathers=2 * L - 4)
-        for name, sent, borders in (("full tuning, full", full, 4 * MODEL.block + 4 * MODEL.block + 8 * ENDS),
+        for name, sent, borders in (("full tuning, full", full, 2 * MODEL.block + 4 * MODEL.block + 8 * ENDS),
                                     ("LoRA, full", lora, 1e6)):
             few, many = (exposed_seconds(sent, CASES[name], MODEL, 8, tokens, rate) for tokens in (0, 1e6))
             self.assertAlmostEqual(few, sent.all * received)

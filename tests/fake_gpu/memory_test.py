@@ -272,7 +272,7 @@ class TextChoices(MemoryTest):
             return code, choice and choice.groups()
 
         for memory_mib, chosen, too_much in ((3000, "none", ""), (2600, "optimizer", "none would take 3.02 GB"),
-                                             (2200, "full", "none would take 3.02 GB, optimizer 2.41 GB")):
+                                             (2100, "full", "none would take 3.02 GB, optimizer 2.41 GB")):
             code, (choice, reason) = train("parallel.shard=auto", memory_mib=memory_mib)
             self.assertEqual((code, choice), (0, chosen))
             self.assertRegex(reason, r"a rank has [\d.]+ GB, of which it takes [\d.]+ GB" +
@@ -280,7 +280,7 @@ class TextChoices(MemoryTest):
         # What was chosen stays, and is right: what sends less does not fit.
         self.assertEqual(train("parallel.shard=auto", "run.steps=4", is_new=False, memory_mib=6000),
                          (0, ("full", "as before")))
-        self.assertEqual(train("parallel.shard=optimizer", memory_mib=2200), (3, None))
+        self.assertEqual(train("parallel.shard=optimizer", memory_mib=2100), (3, None))
 
     def test_what_fits_a_gpu_that_is_not_there(self):
         folder, _ = self.inputs.shape("llama3_70b_shape")
