@@ -9,7 +9,7 @@
 
 #include "dist/SplitParameters.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "nn/language/BlockHooks.hpp"
+#include "nn/layers/BlockHooks.hpp"
 #include "sharding/BlockGradients.hpp"
 #include "sharding/BorrowedMemory.hpp"
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <exception>
 #include <stdexcept>
 
 #include "nn/language/Int4Weight.hpp"
@@ -197,22 +196,8 @@ BlockHooks* Llama::block_hooks() const {
   return impl_->hooks.get();
 }
 
-// Also where `body` fails: the other ranks still need this one, and hear of the failure when they are done.
 void Llama::with_unequal_passes(const std::function<void()>& body) {
-  if (!impl_->hooks) return body();
-  impl_->hooks->begin_unequal_passes();
-  std::exception_ptr error;
-  try {
-    body();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  try {
-    impl_->hooks->end_unequal_passes();
-  } catch (...) {
-    if (!error) throw;  // else of the same cause
-  }
-  if (error) std::rethrow_exception(error);
+  multicard::with_unequal_passes(impl_->hooks.get(), body);
 }
 
 std::int64_t Llama::loss_chunk() const {

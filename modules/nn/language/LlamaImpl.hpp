@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "nn/language/BlockHooks.hpp"
 #include "nn/language/Llama.hpp"
 #include "nn/language/LlamaBlock.hpp"
 #include "nn/language/LlamaEnds.hpp"
 #include "nn/language/Rope.hpp"
+#include "nn/layers/BlockHooks.hpp"
 
 namespace multicard {
 

@@ -48,9 +48,9 @@ at::Tensor Llama::Impl::hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<Se
   const BlockPass through(hooks.get());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
-    stream = through.enter(number, stream);
+    through.enter(number, stream.x, &stream.delta);
     stream = recomputes ? blocks[i].checkpointed_forward(stream, pass) : blocks[i].forward(stream, pass);
-    stream = through.leave(number, stream);
+    through.leave(number, stream.x, &stream.delta);
   }
   return add_rms_norm(stream.x, stream.delta, ends.norm.used(uses_adapters()), config.norm_epsilon).normed;
 }

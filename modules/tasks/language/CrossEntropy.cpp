@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "data/loading/TextLoader.hpp"
-#include "nn/language/BlockHooks.hpp"
+#include "nn/layers/BlockHooks.hpp"
 #include "nn/layers/Random.hpp"
 
 namespace multicard {

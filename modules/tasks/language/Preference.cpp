@@ -9,7 +9,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
-#include "nn/language/BlockHooks.hpp"
+#include "nn/layers/BlockHooks.hpp"
 
 namespace multicard {
 

@@ -2,8 +2,9 @@
 /// \file What happens around the blocks of a network while it computes.
 
 #include <cstdint>
+#include <functional>
 
-#include "nn/language/LlamaBlock.hpp"
+#include <ATen/core/Tensor.h>
 
 namespace multicard {
 
@@ -19,8 +20,8 @@ class BlockHooks {
   virtual void after_backward(std::int64_t block) = 0;
   /// Backward goes no deeper than this block; from now on. The start is 0.
   virtual void set_deepest(std::int64_t block) = 0;
-  /// Between these each rank makes as many passes as it likes, without gradients (Llama::with_unequal_passes()); the
-  /// last one may have ended within the network.
+  /// Between these each rank makes as many passes as it likes, without gradients (with_unequal_passes()); the last one
+  /// may have ended within the network.
   /// @{
   virtual void begin_unequal_passes() = 0;
   virtual void end_unequal_passes() = 0;
@@ -35,16 +36,24 @@ class BlockHooks {
   virtual std::int64_t spared_bytes() const = 0;
 };
 
-/// Calls of hooks for one pass of a network through its blocks. Without hooks, what is given comes back.
+/// Calls of hooks for one pass of a network through its blocks. Without hooks nothing happens.
 class BlockPass {
  public:
   /// \param hooks null, or used until backward is over
   explicit BlockPass(BlockHooks* hooks) : hooks_(hooks) {}
-  Residual enter(std::int64_t block, const Residual& in) const;
-  Residual leave(std::int64_t block, const Residual& out) const;
+  /// Before and after a block. Autograd sees all that passes from block to block pass here: `x` and, if there is one
+  /// and it is defined, `delta`.
+  /// @{
+  void enter(std::int64_t block, at::Tensor& x, at::Tensor* delta = nullptr) const;
+  void leave(std::int64_t block, at::Tensor& x, at::Tensor* delta = nullptr) const;
+  /// @}
 
  private:
   BlockHooks* hooks_;
 };
+
+/// Collective where there are hooks, which may want all ranks to make the same passes. Calls `body`, in which ranks
+/// make passes without gradients, each as many as it likes. \param hooks may be null
+void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body);
 
 }  // namespace multicard

@@ -1,6 +1,10 @@
-#include "nn/language/BlockHooks.hpp"
+#include "nn/layers/BlockHooks.hpp"
+
+#include <exception>
+#include <optional>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/alias.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/SavedPointer.hpp"
@@ -24,8 +28,8 @@ class BlockBorder : public torch::autograd::Function<BlockBorder> {
     context->saved_data["block"] = block;
     context->saved_data["hooks"] = saved_value(hooks);
     context->saved_data["has_delta"] = delta.has_value();
-    variable_list out{x.view_as(x)};
-    if (delta) out.push_back(delta->view_as(*delta));
+    variable_list out{at::alias(x)};  // of the same strides, even of a dimension of one element
+    if (delta) out.push_back(at::alias(*delta));
     return out;
   }
 
@@ -41,26 +45,45 @@ class BlockBorder : public torch::autograd::Function<BlockBorder> {
   }
 };
 
-Residual with_border(const Residual& stream, Side side, std::int64_t block, BlockHooks* hooks) {
-  if (!at::GradMode::is_enabled()) return stream;
-  const auto delta = stream.delta.defined() ? std::optional<at::Tensor>(stream.delta) : std::nullopt;
-  const variable_list out = BlockBorder::apply(stream.x, delta, side, block, hooks);
-  return {out[0], out.size() > 1 ? out[1] : at::Tensor()};
+void pass_border(at::Tensor& x, at::Tensor* delta, Side side, std::int64_t block, BlockHooks* hooks) {
+  if (!at::GradMode::is_enabled()) return;
+  const bool has_delta = delta != nullptr && delta->defined();
+  const variable_list out =
+      BlockBorder::apply(x, has_delta ? std::optional<at::Tensor>(*delta) : std::nullopt, side, block, hooks);
+  x = out[0];
+  if (has_delta) *delta = out[1];
 }
 
 }  // namespace
 
-Residual BlockPass::enter(std::int64_t block, const Residual& in) const {
-  if (!hooks_) return in;
+void BlockPass::enter(std::int64_t block, at::Tensor& x, at::Tensor* delta) const {
+  if (!hooks_) return;
   hooks_->before_forward(block);
-  return with_border(in, Side::begin, block, hooks_);
+  pass_border(x, delta, Side::begin, block, hooks_);
 }
 
-Residual BlockPass::leave(std::int64_t block, const Residual& out) const {
-  if (!hooks_) return out;
-  Residual passed = with_border(out, Side::end, block, hooks_);
+void BlockPass::leave(std::int64_t block, at::Tensor& x, at::Tensor* delta) const {
+  if (!hooks_) return;
+  pass_border(x, delta, Side::end, block, hooks_);
   hooks_->after_forward(block);
-  return passed;
+}
+
+// Also where `body` fails: the other ranks still need this one, and hear of the failure when they are done.
+void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body) {
+  if (!hooks) return body();
+  hooks->begin_unequal_passes();
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  try {
+    hooks->end_unequal_passes();
+  } catch (...) {
+    if (!error) throw;  // else of the same cause
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace multicard
