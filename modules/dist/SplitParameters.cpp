@@ -4,6 +4,7 @@
 #include <map>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
 
 #include "dist/BucketPlan.hpp"
 
@@ -47,13 +48,24 @@ std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows
   return members;
 }
 
+at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like) {
+  const auto flat = [](const at::Tensor& dense) {
+    return dense.as_strided({dense.numel()}, {1}, dense.storage_offset());
+  };
+  // A dimension of one element may have any stride.
+  if (source.strides() == like.strides() || (source.is_contiguous() && like.is_contiguous())) return flat(source);
+  return flat(at::empty_strided(like.sizes(), like.strides(), source.options()).copy_(source));
+}
+
 void copy_into(SplitParameters& parameters, const std::function<at::Tensor(const at::Tensor& parameter)>& source) {
   const at::NoGradGuard no_grad;
   for (const ParameterRow& row : parameters.rows())
     for (std::size_t i = 0; i < row.members.size(); ++i) {
       const ElementRange kept = row.kept_of(i);
       if (kept.count == 0) continue;
-      row.piece_of(i, row.values).copy_(source(row.members[i].first).view(-1).narrow(0, kept.first, kept.count));
+      const at::Tensor& parameter = row.members[i].first;
+      row.piece_of(i, row.values)
+          .copy_(in_memory_order(source(parameter), parameter).narrow(0, kept.first, kept.count));
     }
   parameters.values_changed();
 }

@@ -76,7 +76,11 @@ class SplitParameters {
 /// The parameters of the rows, as TensorImpl.
 std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows);
 
-/// Fills this rank's parts. \param source the whole of a parameter, row-major
+/// The elements of `source`, which has the sizes of `like`, in the order of the memory of `like`, without gaps: one
+/// dimension. A view where `source` has that order.
+at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like);
+
+/// Fills this rank's parts. \param source the whole of a parameter, in any order
 void copy_into(SplitParameters& parameters, const std::function<at::Tensor(const at::Tensor& parameter)>& source);
 
 }  // namespace multicard

@@ -65,7 +65,7 @@ EvaluationResult evaluate_image_model(const EvaluationSubject& subject, const Ru
                                       const std::string& results, const Communicator& world) {
   const RunContext context(options, world);
   const RunContext::Current current(context);
-  ImageTask task(options, world, context.device().device, nullptr);
+  ImageTask task(options, world, context.device().device);
   // Each rank reads the weights itself, from one mapped file: the ranks of a node share its pages.
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

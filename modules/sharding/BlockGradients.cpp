@@ -29,7 +29,7 @@ void BlockGradients::begin(std::int64_t block) {
   settle(row);
   row.elements.narrow(0, 0, leaves.part * collectives_.size()).zero_();
   for (const auto& [leaf, first] : leaves.members)
-    leaf.mutable_grad() = row.elements.narrow(0, first, leaf.numel()).view(leaf.sizes());
+    leaf.mutable_grad() = row.elements.narrow(0, first, leaf.numel()).as_strided(leaf.sizes(), leaf.strides());
 }
 
 void BlockGradients::end(std::int64_t block) {

@@ -27,17 +27,6 @@ std::pair<std::string, std::string> kind_and_parameter(const std::string& name) 
   return {name.substr(0, dot), dot < name.size() ? name.substr(dot + 1) : ""};
 }
 
-at::Tensor in_memory_order(const at::Tensor& tensor) {
-  return tensor.as_strided({tensor.numel()}, {1}, tensor.storage_offset());
-}
-
-/// The elements of `source`, which has the sizes of `like`, in the order of the memory of `like`.
-at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like) {
-  if (source.strides() == like.strides()) return in_memory_order(source);
-  const at::Tensor ordered = at::empty_strided(like.sizes(), like.strides(), source.options());
-  return in_memory_order(ordered.copy_(source));
-}
-
 std::map<std::string, at::Tensor> named(const NamedTensors& tensors) {
   std::map<std::string, at::Tensor> by_name;
   for (const auto& [name, tensor] : tensors)
@@ -105,7 +94,7 @@ void ShardedStrategy::gather_parameters() {
   ParameterPieces::State state;
   for (const std::string& name : groups().names()) {
     const auto found = parameters_.find(name);
-    state.whole.push_back(found == parameters_.end() ? at::Tensor() : in_memory_order(found->second));
+    state.whole.push_back(found == parameters_.end() ? at::Tensor() : in_memory_order(found->second, found->second));
   }
   state.own = pieces_.values();
   pieces_.gather(state);
@@ -164,7 +153,7 @@ void ShardedStrategy::gather_state() {
   for (const NamedTensor& entry : whole_) {
     const auto [kind, parameter] = kind_and_parameter(entry.name);
     if (!parameter.empty())
-      kinds[kind][parameter] = in_memory_order(entry.tensor);
+      kinds[kind][parameter] = in_memory_order(entry.tensor, entry.tensor);
     else if (!entry.tensor.is_meta())
       entry.tensor.copy_(own.at(entry.name));
   }

@@ -134,6 +134,10 @@ class CommandTest(unittest.TestCase):
         body = re.search(r"DATA \{(.*?)\}", done.stdout, re.S).group(1)
         return [value.strip() for value in body.split(",") if value.strip()]
 
+    def metric(self, name, output="out"):
+        """What a run has recorded, in the order of steps."""
+        return [float(x) for x in self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/" + name)]
+
     def attribute(self, results, path):
         done = subprocess.run([H5DUMP, "-a", path, results], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)

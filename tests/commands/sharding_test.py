@@ -367,16 +367,5 @@ class ShardedFailures(DeepCase):
         self.assertIn("model.safetensors", err)
 
 
-class ShardedStateOfImages(CommandTest, Same):
-    def test_numbers_are_the_same(self):
-        self.prepare()
-        for words in (("optimizer={name: adamw, learning_rate: 0.001}", "model.dropout=0.2"),
-                      ("parallel.sync_batch_norm=true", "parallel.bucket_mb=0.1", "run.ema_decay=0.9")):
-            with self.subTest(words=words):
-                self.check_same(3, *words, "run.resume=never", shard=SHARD_STATE, step=4,
-                                metrics=("train_loss", "eval_loss"), files=("model", "optimizer"))
-        self.expect(2, run(2, "run", self.deck, SHARD_STATE, "optimizer.name=adamw8bit"), "adamw8bit")
-
-
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

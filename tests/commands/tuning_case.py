@@ -68,9 +68,6 @@ class TuningCase(CommandTest):
     def checkpoint(self, output="out", step=8):
         return self.path("%s/checkpoints/step_%08d" % (output, step))
 
-    def metric(self, name, output="out"):
-        return [float(x) for x in self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/" + name)]
-
     def losses(self, output="out"):
         return self.metric("train_loss", output)
 

@@ -43,6 +43,12 @@ at::Tensor SqueezeExcitation::forward(const at::Tensor& x) const {
   return x * factors.unsqueeze(-1).unsqueeze(-1);
 }
 
+std::vector<at::Tensor> MobileBlock::convolutions() const {
+  std::vector<at::Tensor> weights{depthwise.weight, scale.squeeze.weight, scale.excite.weight, project.weight};
+  if (expand) weights.insert(weights.begin(), expand->weight);
+  return weights;
+}
+
 bool MobileBlock::adds_input() const {
   const std::int64_t in = expand ? expand->convolution.in : depthwise.convolution.in;
   return depthwise.convolution.stride == 1 && in == project.convolution.out;
@@ -72,10 +78,12 @@ EfficientNet::EfficientNet(const NetworkOptions& options) : Network(options.seed
           name + std::to_string(i) + ".block.", stage.expansion,
           {.in = num_channels, .out = stage.out, .kernel = stage.kernel, .stride = i == 0 ? stage.stride : 1}));
       blocks_.back().drop = deepest * share;
+      mark_block(blocks_.back().convolutions());
       num_channels = stage.out;
     }
   }
   head_ = add_conv_norm("features.8.0", "features.8.1", {.in = num_channels, .out = kFeatures});
+  head_block_ = mark_block({head_.weight});
   const double bound = 1.0 / std::sqrt(static_cast<double>(options.classes));
   add_classifier("classifier.1", kFeatures, options.classes, {Initial::Distribution::uniform, bound}, {},
                  options.dropout.value_or(kDropout));
@@ -120,10 +128,14 @@ at::Tensor EfficientNet::forward(const at::Tensor& images_NCHW) {
   at::Tensor x = forward_stem(stem_, images_NCHW, Activation::silu);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const BlockScope scope("blocks", static_cast<std::int64_t>(i));
-    x = blocks_[i].forward(x, norm_context(), seed_of_stream(dropout_seed(), i));
+    x = in_block(i, x, [&](const at::Tensor& in) {
+      return blocks_[i].forward(in, norm_context(), seed_of_stream(dropout_seed(), i));
+    });
   }
   const BlockScope scope("head");
-  return classify(head_.forward(x, norm_context(), Activation::silu));
+  x = in_block(head_block_, x,
+               [&](const at::Tensor& in) { return head_.forward(in, norm_context(), Activation::silu); });
+  return classify(x);
 }
 
 }  // namespace multicard

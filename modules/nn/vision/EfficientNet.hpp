@@ -25,6 +25,8 @@ struct MobileBlock {
   ConvNorm project;
   double drop = 0;  ///< probability that a row keeps its input only, in training
 
+  /// Weights of the convolutions, in the order of forward(); those of `scale` are 1x1 convolutions.
+  std::vector<at::Tensor> convolutions() const;
   bool adds_input() const;
   /// `seed` chooses the rows.
   at::Tensor forward(const at::Tensor& x, const NormContext& context, std::uint64_t seed) const;
@@ -44,6 +46,7 @@ class EfficientNet final : public Network {
   SqueezeExcitation add_squeeze_excitation(const std::string& name, std::int64_t num_channels, std::int64_t squeezed);
 
   ConvNorm stem_, head_;
+  std::size_t head_block_ = 0;
   std::vector<MobileBlock> blocks_;
 };
 

@@ -4,6 +4,12 @@
 
 namespace multicard {
 
+std::vector<at::Tensor> InvertedResidual::convolutions() const {
+  std::vector<at::Tensor> weights{depthwise.weight, project.weight};
+  if (expand) weights.insert(weights.begin(), expand->weight);
+  return weights;
+}
+
 bool InvertedResidual::adds_input() const {
   const std::int64_t in = expand ? expand->convolution.in : depthwise.convolution.in;
   return depthwise.convolution.stride == 1 && in == project.convolution.out;

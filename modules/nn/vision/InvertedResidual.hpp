@@ -2,6 +2,7 @@
 /// \file The block of MobileNetV2.
 
 #include <optional>
+#include <vector>
 
 #include "nn/vision/Convolution.hpp"
 
@@ -14,6 +15,8 @@ struct InvertedResidual {
   ConvNorm depthwise;
   ConvNorm project;
 
+  /// Weights of the convolutions, in the order of forward().
+  std::vector<at::Tensor> convolutions() const;
   bool adds_input() const;
   at::Tensor forward(const at::Tensor& x, const NormContext& context) const;
 };

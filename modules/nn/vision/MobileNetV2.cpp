@@ -33,6 +33,7 @@ MobileNetV2::MobileNetV2(const NetworkOptions& options) : Network(options.seed) 
   add_blocks(options, stem);
   const std::int64_t last = rounded_channels(1280 * std::max(1.0, options.width));
   head_ = add_conv_norm("features.18.0", "features.18.1", {.in = blocks_.back().project.convolution.out, .out = last});
+  head_block_ = mark_block({head_.weight});
   add_classifier("classifier.1", last, options.classes, {Initial::Distribution::normal, 0.01}, {},
                  options.dropout.value_or(kDropout));
 }
@@ -43,6 +44,7 @@ void MobileNetV2::add_blocks(const NetworkOptions& options, std::int64_t num_cha
       const std::int64_t out = rounded_channels(static_cast<double>(stage.channels) * options.width);
       const std::string name = "features." + std::to_string(blocks_.size() + 1) + ".conv.";
       blocks_.push_back(add_block(name, num_channels, out, i == 0 ? stage.stride : 1, stage.expansion));
+      mark_block(blocks_.back().convolutions());
       num_channels = out;
     }
 }
@@ -76,10 +78,12 @@ at::Tensor MobileNetV2::forward(const at::Tensor& images_NCHW) {
   at::Tensor x = forward_stem(stem_, images_NCHW, Activation::relu6);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const BlockScope scope("blocks", static_cast<std::int64_t>(i));
-    x = blocks_[i].forward(x, norm_context());
+    x = in_block(i, x, [&](const at::Tensor& in) { return blocks_[i].forward(in, norm_context()); });
   }
   const BlockScope scope("head");
-  return classify(head_.forward(x, norm_context(), Activation::relu6));
+  x = in_block(head_block_, x,
+               [&](const at::Tensor& in) { return head_.forward(in, norm_context(), Activation::relu6); });
+  return classify(x);
 }
 
 }  // namespace multicard

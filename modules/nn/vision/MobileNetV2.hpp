@@ -23,6 +23,7 @@ class MobileNetV2 final : public Network {
                              std::int64_t expansion);
 
   ConvNorm stem_, head_;
+  std::size_t head_block_ = 0;
   std::vector<InvertedResidual> blocks_;
 };
 

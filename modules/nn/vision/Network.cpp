@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mean.h>
@@ -34,6 +35,11 @@ at::Tensor initial_values(at::IntArrayRef sizes, const Initial& initial, std::ui
       break;
   }
   return at::full(sizes, initial.value, at::TensorOptions().dtype(at::kFloat));
+}
+
+std::vector<at::Tensor> trained_ones(std::vector<at::Tensor> weights) {
+  std::erase_if(weights, [](const at::Tensor& weight) { return !weight.requires_grad(); });
+  return weights;
 }
 
 [[noreturn]] void refuse_pattern(const std::string& pattern, const NamedTensors& parameters) {
@@ -75,6 +81,39 @@ void Network::freeze(const std::vector<std::string>& patterns) {
     parameter.tensor.requires_grad_(false);
   }
   parameters_ = std::move(trained);
+}
+
+std::vector<std::vector<at::Tensor>> Network::block_weights() const {
+  std::vector<std::vector<at::Tensor>> blocks;
+  for (const std::vector<at::Tensor>& weights : marked_)
+    if (std::vector<at::Tensor> trained = trained_ones(weights); !trained.empty()) blocks.push_back(std::move(trained));
+  return blocks;
+}
+
+void Network::set_block_hooks(std::shared_ptr<BlockHooks> hooks) {
+  hooks_ = std::move(hooks);
+  numbers_.clear();
+  std::int64_t number = 0;
+  for (const std::vector<at::Tensor>& weights : marked_)
+    numbers_.push_back(trained_ones(weights).empty() ? kNone : number++);
+}
+
+std::size_t Network::mark_block(std::vector<at::Tensor> weights) {
+  marked_.push_back(std::move(weights));
+  return marked_.size() - 1;
+}
+
+at::Tensor Network::in_block(std::size_t block, at::Tensor x,
+                             c10::function_ref<at::Tensor(const at::Tensor&)> body) const {
+  const std::int64_t number = hooks_ ? numbers_[block] : kNone;
+  if (number == kNone) return body(x);
+  // Backward ends a block where its input needs a gradient: also the lowest one, of which all below is frozen.
+  if (at::GradMode::is_enabled() && !x.requires_grad()) x = x.detach().requires_grad_(true);
+  const BlockPass pass(hooks_.get());
+  pass.enter(number, x);
+  at::Tensor y = body(x);
+  pass.leave(number, y);
+  return y;
 }
 
 // set_data() exchanges the memory of the tensors: those that layers, parameters() and buffers() hold stay the same

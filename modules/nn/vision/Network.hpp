@@ -2,11 +2,14 @@
 /// \file What a trainer needs of a network on one device.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
+#include "nn/layers/BlockHooks.hpp"
 #include "nn/layers/Linear.hpp"
 #include "nn/vision/Convolution.hpp"
 #include "state/NamedTensor.hpp"
@@ -62,6 +65,16 @@ class Network {
   void set_statistics_reducer(StatisticsReducer* reducer) { norm_context_.reducer = reducer; }
   StatisticsReducer* statistics_reducer() const { return norm_context_.reducer; }
 
+  /// \name Blocks, numbered in the order in which forward passes through them
+  /// @{
+  /// The trained weights of convolutions, by block; blocks have all but those of the stem, and each has some.
+  std::vector<std::vector<at::Tensor>> block_weights() const;
+  /// Called around these blocks, as long as they are the same (freeze()); null (the start): none. Hooks that change
+  /// memory do so for block_weights() alone.
+  void set_block_hooks(std::shared_ptr<BlockHooks> hooks);
+  BlockHooks* block_hooks() const { return hooks_.get(); }
+  /// @}
+
   void set_kernels(Kernels kernels) { norm_context_.kernels = kernels; }
 
   /// Moves all tensors but num_batches_tracked, which stays on the CPU; 4-D weights take `layout`
@@ -87,7 +100,11 @@ class Network {
   /// The last layer: `name`.weight [classes, features], `name`.bias [classes]. `dropout` acts before it.
   void add_classifier(const std::string& name, std::int64_t num_features, std::int64_t num_classes,
                       const Initial& weight, const Initial& bias, double dropout);
+  /// The next block of forward has these weights of convolutions. \return its place among all
+  std::size_t mark_block(std::vector<at::Tensor> weights);
   /// @}
+  /// \param block its place \param body what it makes of its input
+  at::Tensor in_block(std::size_t block, at::Tensor x, c10::function_ref<at::Tensor(const at::Tensor&)> body) const;
   /// The first layer, as block "stem".
   at::Tensor forward_stem(const ConvNorm& stem, const at::Tensor& images_NCHW, Activation activation) const;
   /// The classifier of the mean over H and W of features [N, C, H, W], after dropout in training.
@@ -96,10 +113,14 @@ class Network {
   std::uint64_t dropout_seed() const { return dropout_seed_; }
 
  private:
+  static constexpr std::int64_t kNone = -1;
   at::Tensor add_buffer(const std::string& name, at::Tensor value);
 
   std::uint64_t seed_;
   NamedTensors parameters_, buffers_, state_;
+  std::vector<std::vector<at::Tensor>> marked_;  ///< weights by place
+  std::shared_ptr<BlockHooks> hooks_;
+  std::vector<std::int64_t> numbers_;  ///< of the blocks that the hooks know, by place; kNone: of a frozen one
   NormContext norm_context_;
   Linear classifier_;
   std::vector<std::string> classifier_names_;

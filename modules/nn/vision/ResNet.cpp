@@ -42,14 +42,6 @@ std::vector<Convolution> shapes_of(BlockKind kind, std::int64_t in, std::int64_t
 
 }  // namespace
 
-at::Tensor ResidualBlock::forward(const at::Tensor& x, const NormContext& context) const {
-  at::Tensor y = x;
-  for (std::size_t i = 0; i + 1 < layers.size(); ++i)
-    y = layers[i].forward(y, context, Activation::relu);
-  const at::Tensor residual = shortcut ? shortcut->forward(x, context, Activation::none) : x;
-  return layers.back().forward_add(y, context, residual, Activation::relu);
-}
-
 ResNet::ResNet(Depth depth, const NetworkOptions& options) : Network(options.seed) {
   const Layout layout = layout_of(depth);
   std::int64_t num_channels = 64;
@@ -80,7 +72,27 @@ ResidualBlock ResNet::add_block(const std::string& name, const std::vector<Convo
   if (stride != 1 || in != out)
     block.shortcut =
         add_conv_norm(name + "downsample.0", name + "downsample.1", {.in = in, .out = out, .stride = stride});
+  block.first = mark_block({block.layers.front().weight});
+  for (std::size_t i = 1; i + 1 < block.layers.size(); ++i)
+    mark_block({block.layers[i].weight});
+  if (block.shortcut) mark_block({block.shortcut->weight});
+  mark_block({block.layers.back().weight});
   return block;
+}
+
+at::Tensor ResNet::forward(const ResidualBlock& block, const at::Tensor& x) const {
+  std::size_t place = block.first;
+  at::Tensor y = x, residual = x;
+  for (std::size_t i = 0; i + 1 < block.layers.size(); ++i)
+    y = in_block(place++, y,
+                 [&](const at::Tensor& in) { return block.layers[i].forward(in, norm_context(), Activation::relu); });
+  if (block.shortcut)
+    residual = in_block(place++, x, [&](const at::Tensor& in) {
+      return block.shortcut->forward(in, norm_context(), Activation::none);
+    });
+  return in_block(place, y, [&](const at::Tensor& in) {
+    return block.layers.back().forward_add(in, norm_context(), residual, Activation::relu);
+  });
 }
 
 std::int64_t ResNet::total_stride() {
@@ -95,7 +107,7 @@ at::Tensor ResNet::forward(const at::Tensor& images_NCHW) {
   x = at::max_pool2d(x, {3, 3}, {kPoolStride, kPoolStride}, {1, 1});
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const BlockScope scope("blocks", static_cast<std::int64_t>(i));
-    x = blocks_[i].forward(x, norm_context());
+    x = forward(blocks_[i], x);
   }
   const BlockScope scope("head");
   return classify(x);

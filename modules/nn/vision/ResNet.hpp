@@ -12,8 +12,7 @@ namespace multicard {
 struct ResidualBlock {
   std::vector<ConvNorm> layers;
   std::optional<ConvNorm> shortcut;
-
-  at::Tensor forward(const at::Tensor& x, const NormContext& context) const;
+  std::size_t first = 0;  ///< place of the first layer among the network's
 };
 
 /// 7x7 stem, max pooling, four stages of residual blocks, global mean, classifier. Deeper than 34 layers blocks are
@@ -30,6 +29,9 @@ class ResNet final : public Network {
 
  private:
   ResidualBlock add_block(const std::string& name, const std::vector<Convolution>& shapes);
+
+  /// Each layer is a block of Network: a residual block may have a quarter of all weights.
+  at::Tensor forward(const ResidualBlock& block, const at::Tensor& x) const;
 
   ConvNorm stem_;
   std::vector<ResidualBlock> blocks_;

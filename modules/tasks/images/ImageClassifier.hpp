@@ -6,6 +6,7 @@
 
 #include "device/AllocationTrace.hpp"
 #include "nn/vision/Network.hpp"
+#include "sharding/ShardedBlocks.hpp"
 #include "tasks/images/ImageEvaluation.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"
@@ -25,6 +26,14 @@ class ImageClassifier final : public Model, public MeasuredModel {
   /// call.
   void set_statistics_reducer(StatisticsReducer* statistics);
 
+  /// Collective. Splits the blocks of the network over these ranks, for as long as this lives. \throws UsageError where
+  /// the deck freezes all of them
+  void split(const ShardRanks& ranks);
+  /// Null: the network is whole on every rank.
+  const ShardRanks* shard_ranks() const { return split_ ? &split_->ranks() : nullptr; }
+  /// Bytes of the network's state on this rank.
+  std::int64_t held_bytes() const;
+
   const Network& network() const { return *network_; }
   std::int64_t num_classes() const { return num_classes_; }
   /// Collective. As evaluate(), class by class if asked.
@@ -32,7 +41,9 @@ class ImageClassifier final : public Model, public MeasuredModel {
 
   std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
   std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
-  bool runs_on_empty_batch() const override { return synchronises_; }
+  /// Makes room for their gradients the first time.
+  SplitParameters* split_parameters() override;
+  bool runs_on_empty_batch() const override { return synchronises_ || split_ != nullptr; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
   Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
@@ -53,6 +64,7 @@ class ImageClassifier final : public Model, public MeasuredModel {
   at::Device device_;
   Precision precision_;
   std::unique_ptr<Network> network_;
+  std::shared_ptr<ShardedBlocks> split_;  ///< the network's hooks
   bool synchronises_ = false;
   StepSeeds seeds_;                       ///< of dropout
   std::optional<MeasuredPair> measured_;  ///< measuring it takes seconds

@@ -72,19 +72,20 @@ at::Tensor totals_of(const Classified& batch) {
 }  // namespace
 
 ImageScores evaluate_images(DataSource& test_set, const std::function<Classified(const Batch&)>& classify,
-                            const Communicator& communicator, Detail detail) {
+                            const Communicator& communicator, Detail detail, BlockHooks* hooks) {
   std::optional<BatchSums> totals;
   PairCounter pairs;
   // Sums in float64 hold counts exactly up to 2^53; the division comes after the sum over ranks, so that ranks with
   // fewer rows do not weigh more.
   double num_rows = 0;
-  for_each_batch(test_set, communicator, [&](const Batch& rows) {
+  const auto add = [&](const Batch& rows) {
     const Classified batch = classify(rows);
     if (!totals) totals.emplace(batch.logits.device(), kNumTotals);
     totals->add(totals_of(batch));
     if (detail == Detail::classes) pairs.add(batch);
     num_rows += static_cast<double>(rows.num_rows);
-  });
+  };
+  with_unequal_passes(hooks, [&] { for_each_batch(test_set, communicator, add); });
   std::array<double, kNumTotals + 1> sums{0, 0, 0, num_rows};
   if (totals) std::ranges::copy(totals->finish(), sums.begin());
   // A rank without any row has no logits, and with them no device sums: it still takes part, with zeros.

@@ -8,6 +8,7 @@
 
 #include "comm/Communicator.hpp"
 #include "data/loading/DataSource.hpp"
+#include "nn/layers/BlockHooks.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {
@@ -39,8 +40,8 @@ struct Classified {
 
 /// Collective. Scores over all rows of `test_set`; counts do not depend on the number of ranks. The class predicted is
 /// the one of the largest logit, of equal ones the first. \param classify called with each batch of at least one row,
-/// in order
+/// in order \param hooks of the network that `classify` computes with
 ImageScores evaluate_images(DataSource& test_set, const std::function<Classified(const Batch&)>& classify,
-                            const Communicator& communicator, Detail detail);
+                            const Communicator& communicator, Detail detail, BlockHooks* hooks = nullptr);
 
 }  // namespace multicard

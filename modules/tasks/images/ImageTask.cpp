@@ -12,6 +12,7 @@
 #include "device/DeviceError.hpp"
 #include "device/Precision.hpp"
 #include "tasks/images/ImageNetwork.hpp"
+#include "tasks/interface/ShardingText.hpp"
 
 namespace multicard {
 
@@ -70,7 +71,7 @@ ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions so
 }  // namespace
 
 ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                     StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model, const TaskScan& scan)
+                     const ReplicaLinks& links, std::shared_ptr<ImageClassifier> model, const TaskScan& scan)
     : options_(options), communicator_(communicator) {
   const int num_workers = options.data.workers ? *options.data.workers : automatic_workers(communicator);
   const ImageSourceOptions common = common_options(options, num_workers, communicator.size(), device);
@@ -80,7 +81,9 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
   model_ = agreed(communicator, [&] {
     return model ? model : with_known_errors([&] { return make_model(device); }, MemoryUse::setup);
   });
-  model_->set_statistics_reducer(statistics);
+  if (links.sharding.group)
+    agreed(communicator, [&] { with_known_errors([&] { model_->split(links.sharding); }, MemoryUse::setup); });
+  model_->set_statistics_reducer(links.statistics);
 }
 
 TaskScan ImageTask::scan() const {
@@ -112,13 +115,16 @@ std::vector<std::pair<std::string, std::string>> ImageTask::description() const 
   const ModelOptions& model = options_.model;
   const ImageSetInfo& set = train_->shards().info();
   const std::int64_t size = options_.data.image_size;
-  return {
+  std::vector<std::pair<std::string, std::string>> lines{
       {"model", fmt::format("{} width {}, {} M parameters, {}, {}", model.name, significant(model.width),
                             significant(static_cast<double>(model_->network().num_parameters()) / 1e6, 3),
                             word_of(options_.precision, kPrecisionWords), word_of(options_.data.layout, kLayoutWords))},
       {"data", fmt::format("{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", grouped(set.num_rows),
                            test_ ? grouped(test_->shards().info().num_rows) : "no", set.height, set.width, set.channels,
                            size, size, set.num_shards, human_bytes(static_cast<double>(set.num_bytes)))}};
+  if (const ShardRanks* ranks = model_->shard_ranks())
+    lines.emplace_back("sharding", sharding_text(*ranks, model_->held_bytes()));
+  return lines;
 }
 
 std::string ImageTask::describe(const Evaluation& found) const {

@@ -10,12 +10,19 @@
 
 namespace multicard {
 
+/// What replicas compute together.
+struct ReplicaLinks {
+  StatisticsReducer* statistics = nullptr;  ///< synchronises batch norm; null: each has its own
+  ShardRanks sharding = {};                 ///< weights are split over these; none: each has all
+};
+
 /// An image classifier and image shards.
 class ImageTask final : public Task {
  public:
   /// Collective. See make_task().
   ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-            StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model = nullptr, const TaskScan& scan = {});
+            const ReplicaLinks& links = {}, std::shared_ptr<ImageClassifier> model = nullptr,
+            const TaskScan& scan = {});
 
   TaskData data() override { return {*train_, test_.get(), nullptr}; }
   std::shared_ptr<Model> model() const override { return model_; }

@@ -6,6 +6,7 @@
 
 #include "base/Text.hpp"
 #include "data/shards/DatasetType.hpp"
+#include "tasks/interface/ShardingText.hpp"
 #include "tasks/language/LanguageTask.hpp"
 
 namespace multicard {
@@ -44,16 +45,6 @@ std::string adapter_text(const AdapterConfig& adapter) {
   return text;
 }
 
-/// "full over 4 ranks, ...", "hybrid over 2 ranks, 4 copies, ..."
-std::string sharding_text(const ShardRanks& ranks, std::int64_t held, std::uint64_t read) {
-  const char* const way = ranks.copies ? "hybrid" : ranks.gathered == Gathered::until_changed ? "optimizer" : "full";
-  std::string text = fmt::format("{} over {}", way, counted(ranks.group->size(), "rank"));
-  if (ranks.copies) text += fmt::format(", {} copies", ranks.copies->size());
-  text += fmt::format(", {} of weights on each, buffers included", human_bytes(static_cast<double>(held)));
-  if (read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(read)));
-  return text;
-}
-
 std::string objective_text(const PreferenceOptions& pairs) {
   std::string text = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
                                  significant(pairs.beta));
@@ -86,8 +77,11 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
                    (is_of_pairs && !method.is_preference() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
-  if (const std::optional<std::uint64_t> read = model_->bytes_read())
-    lines.emplace_back("sharding", sharding_text(model_->shard_ranks(), model_->network().weight_bytes(), *read));
+  if (const std::optional<std::uint64_t> read = model_->bytes_read()) {
+    std::string text = sharding_text(model_->shard_ranks(), model_->network().weight_bytes());
+    if (*read > 0) text += fmt::format("; {} of files read by rank 0", human_bytes(static_cast<double>(*read)));
+    lines.emplace_back("sharding", text);
+  }
   if (const std::optional<DatasetMixture>& mix = train_->sampler().mix())
     lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
   if (method.is_preference()) lines.emplace_back("objective", objective_text(method.preference));

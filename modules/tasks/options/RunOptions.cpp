@@ -97,12 +97,13 @@ void check_split_state(const RunOptions& options, const Refuse& refuse) {
            "Set optimizer.name=adamw.");
 }
 
-void check_split_weights(const RunOptions& options, const Refuse& refuse) {
-  if (!options.is_language()) refuse("task is image", "Set parallel.shard=optimizer or none.");
-  if (options.method.is_preference() && options.method.preference.reference == Reference::copy)
+void check_split_weights(const RunOptions& options, Shard shard, const Refuse& refuse) {
+  if (options.is_language() && options.method.is_preference() && options.method.preference.reference == Reference::copy)
     refuse("method.reference is copy, a second model that is not split", "Set method.reference=cached.");
-  if (options.method.has_adapters()) return;
+  if (options.is_language() && options.method.has_adapters()) return;
   check_split_state(options, refuse);
+  if (shard == Shard::hybrid && options.parallel.sync_batch_norm)
+    refuse("parallel.sync_batch_norm sums over all ranks while groups of them gather", "Set parallel.shard=full.");
   if (options.run.ema_decay > 0)
     refuse("run.ema_decay keeps an average of all weights", "Set run.ema_decay=0, or parallel.shard=optimizer.");
 }
@@ -114,7 +115,7 @@ void check_shard(const RunOptions& options, Shard shard, const Refuse& refuse) {
   if (shard == Shard::optimizer)
     check_split_state(options, refuse);
   else if (shard == Shard::full || shard == Shard::hybrid)
-    check_split_weights(options, refuse);
+    check_split_weights(options, shard, refuse);
 }
 
 /// What every rank would have to do alike: weights are gathered by passes of all ranks, and state is cut once.
@@ -132,7 +133,7 @@ void check_sharding(Section& root, const RunOptions& options) {
         .reject("shard",
                 word + (shard == Shard::automatic   ? " chooses what is split over ranks"
                         : shard == Shard::optimizer ? " splits the optimizer's state over ranks"
-                                                    : " splits the weights of a language model over ranks"),
+                                                    : " splits weights over ranks"),
                 why, instead);
   };
   check_shard(options, shard, refuse);

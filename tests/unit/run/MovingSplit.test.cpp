@@ -1,4 +1,7 @@
 // Runs whose weights and state are split over their ranks, and that change these.
+#include <string>
+#include <vector>
+
 #include "support/moving.hpp"
 
 namespace multicard {
@@ -51,6 +54,26 @@ INSTANTIATE_TEST_SUITE_P(Of, MovingSplit,
                                               OptimizerName::adamw8bit},
                                          Case{"Base", Shard::full, TuningMethod::lora}),
                          name_of);
+
+// What is split of images in NHWC is gathered to be moved, and moves in pieces in NCHW.
+TEST(MovingSplitRuns, OfImagesTrainAsThoseThatAreResumedFromFiles) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  const std::vector<Stage> stages{{2, 4}, {4, 4}, {1, 4}, {3, 4}, {1, 4}};
+  for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw}) {
+    RunOptions options = image_options(scratch);
+    options.data.layout = layout;
+    options.parallel.shard = Shard::full;
+    options.run.output = scratch / ("files" + std::to_string(static_cast<int>(layout)));
+    const Outcome moved = move_through(options, stages), resumed = resume_through(options, stages);
+    options.parallel.shard = Shard::none;
+    const Outcome stayed = move_through(options, {{1, 20}});
+
+    if (!world().is_root()) continue;
+    expect_equal_bits(moved, resumed);
+    expect_near(moved, stayed, 1e-9);
+  }
+}
 
 TEST(MovingSplitRuns, KeepPiecesWhereTheNextRanksCannotBeBuilt) {
   const ScratchFolder scratch;
