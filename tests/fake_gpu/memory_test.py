@@ -153,6 +153,10 @@ class ImageMemory(MemoryTest):
                            "data.image_size=%d" % size, "run.global_batch=%d" % batch, "precision=%s" % precision,
                            cudnn_workspace=WORKSPACE)
 
+    def test_prediction_where_weights_are_split(self):
+        self.check("image/fashion_mnist.yaml", self.inputs.fashion(), "model={name: resnet50, dropout: null}",
+                   "run.global_batch=32", "parallel.shard=full", ranks=2, cudnn_workspace=WORKSPACE)
+
     def test_ranks_that_share_a_gpu_share_its_memory(self):
         overrides = [self.inputs.fashion(), "data.image_size=160", "run.global_batch=64", "parallel.share_gpu=true"]
         for devices, expected in ((2, 0), (1, 3)):

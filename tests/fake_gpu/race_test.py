@@ -58,6 +58,7 @@ class Races(FakeGpuTest):
             with self.subTest(method=method):
                 self.check_run(2, self.language, "evaluate.every_steps=4", "model.path=" + model,
                                "method={name: %s}" % method, "parallel.shard=full")
+        self.check_run(2, self.image, "evaluate.every_steps=4", "parallel.shard=full", "parallel.sync_batch_norm=true")
 
 
 if __name__ == "__main__":
