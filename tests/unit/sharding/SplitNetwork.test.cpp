@@ -210,7 +210,7 @@ TEST(SplitNetwork, HoldsAPartOfEachBlockAndTwoBlocks) {
     memories.emplace_back(block);
 
   EXPECT_EQ(pair.blocks->whole_bytes(), all);
-  EXPECT_EQ(pair.blocks->bytes(), ShardSizes(memories, world().size()).bytes());
+  EXPECT_EQ(pair.blocks->bytes(), ShardSizes(memories, world().size(), Gathered::while_computed).bytes());
 }
 
 }  // namespace
