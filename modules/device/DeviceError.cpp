@@ -78,15 +78,17 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
 
 Error any_error(const std::exception& error, MemoryUse use) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  // oneDNN's, whose type LibTorch hides, where there is no page for the code that it generates.
-  if (!of_torch && std::string_view(error.what()) == "could not create a primitive") return as_error(std::bad_alloc());
-  if (!of_torch) return as_error(error);
   const std::string when = use == MemoryUse::setup ? " while the run was set up" : "";
-  if (const auto found = device_error(*of_torch, when, "", use)) return *found;
-  if (contains_one_of(first_line(*of_torch), std::array{"can't allocate memory"}))
+  const auto of_host = [&] {
     return use == MemoryUse::step
                ? as_error(std::bad_alloc())
                : EnvironmentError("out of memory" + when, "an allocation on the host failed", less_memory(use));
+  };
+  // oneDNN's, whose type LibTorch hides, where there is no page for the code that it generates.
+  if (!of_torch && std::string_view(error.what()) == "could not create a primitive") return of_host();
+  if (!of_torch) return as_error(error);
+  if (const auto found = device_error(*of_torch, when, "", use)) return *found;
+  if (contains_one_of(first_line(*of_torch), std::array{"can't allocate memory"})) return of_host();
   const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
   return Error(ExitCode::defect, "unexpected error", backtrace ? of_torch->what() : of_torch->what_without_backtrace(),
                "This is a defect: report it.");

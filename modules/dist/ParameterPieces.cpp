@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -27,12 +26,6 @@ std::int64_t divided_up(std::int64_t elements, std::int64_t by) {
   return (elements + by - 1) / by;
 }
 
-/// Its elements in the order of its memory, in which it has no gaps.
-at::Tensor flat_memory(const at::Tensor& tensor) {
-  if (!tensor.is_non_overlapping_and_dense()) throw std::logic_error("a parameter that is split has gaps in memory");
-  return tensor.detach().as_strided({tensor.numel()}, {1}, tensor.storage_offset());
-}
-
 }  // namespace
 
 ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std::vector<ParameterRow> rows,
@@ -51,7 +44,7 @@ ParameterPieces::ParameterPieces(const std::vector<at::Tensor>& parameters, std:
       const at::Tensor& parameter = cut.members[member].first;
       const std::size_t number = numbers.at(parameter.unsafeGetTensorImpl());
       numbers_.back().push_back(number);
-      if (!cut.values.defined()) shared_.whole[number] = flat_memory(parameter);
+      if (!cut.values.defined()) shared_.whole[number] = in_memory_order(parameter.detach());
       const ElementRange kept = cut.kept_of(member);
       if (kept.count == 0) continue;
       own_.push_back({number, kept.first, kept.count, cut.is_first_copy});

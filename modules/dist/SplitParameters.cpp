@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -48,13 +49,16 @@ std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows
   return members;
 }
 
+at::Tensor in_memory_order(const at::Tensor& dense) {
+  if (!dense.is_non_overlapping_and_dense()) throw std::logic_error("a tensor that is split has gaps in memory");
+  return dense.as_strided({dense.numel()}, {1}, dense.storage_offset());
+}
+
 at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like) {
-  const auto flat = [](const at::Tensor& dense) {
-    return dense.as_strided({dense.numel()}, {1}, dense.storage_offset());
-  };
   // A dimension of one element may have any stride.
-  if (source.strides() == like.strides() || (source.is_contiguous() && like.is_contiguous())) return flat(source);
-  return flat(at::empty_strided(like.sizes(), like.strides(), source.options()).copy_(source));
+  if (source.strides() == like.strides() || (source.is_contiguous() && like.is_contiguous()))
+    return in_memory_order(source);
+  return in_memory_order(at::empty_strided(like.sizes(), like.strides(), source.options()).copy_(source));
 }
 
 void copy_into(SplitParameters& parameters, const std::function<at::Tensor(const at::Tensor& parameter)>& source) {

@@ -76,6 +76,8 @@ class SplitParameters {
 /// The parameters of the rows, as TensorImpl.
 std::set<const at::TensorImpl*> members_of(const std::vector<ParameterRow>& rows);
 
+/// The elements of a tensor in the order of its memory, in which it has no gaps: a view of one dimension.
+at::Tensor in_memory_order(const at::Tensor& dense);
 /// The elements of `source`, which has the sizes of `like`, in the order of the memory of `like`, without gaps: one
 /// dimension. A view where `source` has that order.
 at::Tensor in_memory_order(const at::Tensor& source, const at::Tensor& like);

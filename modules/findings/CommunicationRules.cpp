@@ -19,10 +19,12 @@ bool waits_for_transfers(const RunFacts& facts) {
   return is_noticeable(facts.exposed) && !lacks_cores(facts);
 }
 
-/// Their gradients are not in buckets; with `optimizer` those of a language model may not be.
+/// Their gradients are not in buckets; with `optimizer` those of blocks that are trained (splits_trained_blocks()).
 bool splits_weights(const RunFacts& facts) {
-  const std::string shard = facts.setting("parallel.shard");
-  return shard == "full" || shard == "hybrid" || (shard == "optimizer" && facts.setting("task") == "llm");
+  const std::string shard = facts.setting("parallel.shard"), method = facts.setting("method.name");
+  const bool trains_blocks = method == "full" || method == "dpo" || method == "qat";
+  const bool has_average = !facts.setting("run.ema_decay").empty() && facts.setting("run.ema_decay") != "0";
+  return shard == "full" || shard == "hybrid" || (shard == "optimizer" && trains_blocks && !has_average);
 }
 
 /// Buckets whose size the program has chosen are not too small: what is small then are other all-reduces, such as those

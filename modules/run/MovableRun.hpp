@@ -21,16 +21,19 @@ struct MoveTimes {
 /// A run among the ranks of `all`, every one of which has one of these, whether it runs at the moment or not. A move
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
 /// state is broadcast. What is split over them each rank keeps in host memory, until the new ranks are there and get
-/// what each needs of it from the others; it is whole on no rank. A rank that stays on its device keeps its model, with
-/// the weights that are not trained, unless they are split; a rank that joins reads them. Data is scanned once: every
-/// rank keeps what opening it has found. Collectives of the communicator before the present one are kept, because a run
-/// often goes back; older ones are released at the end of a move (those of NCCL hold device memory). They are destroyed
-/// in the order in which they were made, which is the same on all of their ranks (NCCL wants that).
+/// what each needs of it from the others; it is whole on no rank, if it can be written in pieces. A rank that stays on
+/// its device keeps its model, with the weights that are not trained, unless they are split; a rank that joins reads
+/// them. Data is scanned once: every rank keeps what opening it has found. Collectives of the communicator before the
+/// present one are kept, because a run often goes back; older ones are released at the end of a move (those of NCCL
+/// hold device memory). They are destroyed in the order in which they were made, which is the same on all of their
+/// ranks (NCCL wants that).
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
   MovableRun(const RunOptions& options, std::string deck, const Communicator& all, const TaskRunOptions& task_options)
-      : options_(options), deck_(std::move(deck)), all_(all), task_options_(task_options) {}
+      : options_(options), deck_(std::move(deck)), all_(all), task_options_(task_options) {
+    task_options_.changes_ranks = ChangesRanks::yes;
+  }
 
   /// Collective over all ranks; those that do not run may wait in it for as long as the others train. From here on the
   /// ranks with a communicator, the same group on each of them, have the run, and the others have not; the first call

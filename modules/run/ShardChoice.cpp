@@ -140,12 +140,14 @@ std::optional<ShardChoice> choice_before(const std::optional<std::string>& check
 
 }  // namespace
 
-std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks) {
+std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks,
+                                             ChangesRanks changes_ranks) {
   std::vector<ShardCandidate> candidates{{Shard::none, num_ranks}};
   // The state of adapters is small.
   if (!options.method.has_adapters()) candidates.push_back({Shard::optimizer, num_ranks});
   const int ranks_of_node = ranks_of_each_node(topology);
-  if (ranks_of_node > 1 && ranks_of_node < num_ranks) candidates.push_back({Shard::hybrid, ranks_of_node});
+  const bool has_groups = ranks_of_node > 1 && ranks_of_node < num_ranks && changes_ranks == ChangesRanks::no;
+  if (has_groups) candidates.push_back({Shard::hybrid, ranks_of_node});
   candidates.push_back({Shard::full, num_ranks});
   std::erase_if(candidates, [&](const ShardCandidate& one) { return !can_be_split(options, one.shard); });
   return candidates;
@@ -177,7 +179,7 @@ std::optional<ShardChoice> choice_in(const TrainerState& state) {
 }
 
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
-                         const std::optional<std::string>& checkpoint, TaskScan& scan) {
+                         const std::optional<std::string>& checkpoint, TaskScan& scan, ChangesRanks changes_ranks) {
   if (options.parallel.shard != Shard::automatic) return {options.parallel.shard};
   ShardChoice choice;
   if (communicator.size() == 1) {
@@ -186,7 +188,7 @@ ShardChoice choose_shard(const RunOptions& options, const Communicator& communic
     choice.reason = "none (auto): networks of images are small";
   } else {
     const std::vector<ShardCandidate> candidates =
-        shard_candidates(options, find_topology(communicator), communicator.size());
+        shard_candidates(options, find_topology(communicator), communicator.size(), changes_ranks);
     const std::optional<ShardChoice> before = choice_before(checkpoint, communicator, candidates);
     choice = before ? *before : predicted(options, communicator, candidates, scan);
   }

@@ -38,10 +38,14 @@ struct ShardCandidate {
   bool operator==(const ShardCandidate&) const = default;
 };
 
-/// Those that a deck allows on `num_ranks` ranks, by what they send: `none` and `optimizer` as many bytes, in one kind
-/// of collective and in two; `hybrid`, on several nodes with equally many ranks, gathers weights within nodes, `full`
-/// between them as well.
-std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks);
+/// Whether a run goes to other ranks while it trains: not all of them form the groups of `hybrid`.
+enum class ChangesRanks { no, yes };
+
+/// Those that a deck allows on `num_ranks` ranks, by what they send: `none` once a step, `optimizer` sums each
+/// micro-batch; `hybrid`, on several nodes with equally many ranks, gathers weights in each as well, within nodes, and
+/// `full` between them too.
+std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks,
+                                             ChangesRanks changes_ranks = ChangesRanks::no);
 
 /// Collective. Of shard_candidates() the first whose predicted memory fits each rank: with the deck's micro-batch, or
 /// one row where that is chosen afterwards, of the longest length in the training set; where none fits, the one that
@@ -49,6 +53,7 @@ std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const To
 /// \param scan of the deck, in which what is read of the data here is kept \throws as the task of the deck and as
 /// MethodMemory, on all ranks
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
-                         const std::optional<std::string>& checkpoint, TaskScan& scan);
+                         const std::optional<std::string>& checkpoint, TaskScan& scan,
+                         ChangesRanks changes_ranks = ChangesRanks::no);
 
 }  // namespace multicard

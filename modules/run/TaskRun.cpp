@@ -14,7 +14,7 @@ namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, TrainingParts reused, const LogRank& /*building*/)
-    : shard_(choose_shard(options, communicator, task_options.checkpoint, reused.scan)),
+    : shard_(choose_shard(options, communicator, task_options.checkpoint, reused.scan, task_options.changes_ranks)),
       setup_(shard_.applied_to(options), communicator, std::move(reused)),
       phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges([this] { return num_completed(); }) : nullptr),
       clock_(setup_.device().device),

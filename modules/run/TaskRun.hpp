@@ -42,6 +42,7 @@ struct TaskRunOptions {
   bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
   MemoryGaps memory_gaps = MemoryGaps::warn;
   RunLabel label = {};  ///< of one run of many
+  ChangesRanks changes_ranks = ChangesRanks::no;
   /// Who writes what others watch (docs/watching.md, "The status file"): asked on the root when the run begins there.
   /// Empty, or null what it returns: the run writes no status.
   std::function<std::shared_ptr<StatusWriter>()> status = {};

@@ -94,7 +94,7 @@ void ShardedStrategy::gather_parameters() {
   ParameterPieces::State state;
   for (const std::string& name : groups().names()) {
     const auto found = parameters_.find(name);
-    state.whole.push_back(found == parameters_.end() ? at::Tensor() : in_memory_order(found->second, found->second));
+    state.whole.push_back(found == parameters_.end() ? at::Tensor() : in_memory_order(found->second));
   }
   state.own = pieces_.values();
   pieces_.gather(state);
@@ -153,7 +153,7 @@ void ShardedStrategy::gather_state() {
   for (const NamedTensor& entry : whole_) {
     const auto [kind, parameter] = kind_and_parameter(entry.name);
     if (!parameter.empty())
-      kinds[kind][parameter] = in_memory_order(entry.tensor, entry.tensor);
+      kinds[kind][parameter] = in_memory_order(entry.tensor);
     else if (!entry.tensor.is_meta())
       entry.tensor.copy_(own.at(entry.name));
   }

@@ -172,8 +172,8 @@ class SweepFailure(SweepTest):
     def test_agreed_failures_are_recorded(self):
         self.prepare()
         deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.shard: [none, full]}")
-        self.expect(0, run(2, "sweep", deck), "1 of 4 runs complete", r"failed +0001, 0003: deck .*parallel\.shard",
-                    r"failed +0002: ")
+        self.expect(0, run(2, "sweep", deck, "run.ema_decay=0.9"), "1 of 4 runs complete",
+                    r"failed +0001, 0003: deck .*parallel\.shard", r"failed +0002: ")
         runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
         self.assertEqual([r["status"] for r in runs], ["complete", "failed", "failed", "failed"])
         self.assertEqual({r["model"] for r in runs}, {"mobilenet_v2"})
@@ -226,7 +226,7 @@ class SweepFailure(SweepTest):
     def test_a_sweep_of_failures_ends_with_the_first_ones_code(self):
         self.prepare()
         deck = self.sweep("sweep: {cases: [{name: a, optimizer.learning_rate: 1.0e+30}, "
-                          "{name: b, parallel.shard: full}]}")
+                          "{name: b, parallel.shard: full, run.ema_decay: 0.9}]}")
         self.expect(6, run(2, "sweep", deck), "0 of 2 runs complete", "failed +0000: the loss of step")
         results = self.path("sweep/results.h5")
         self.assertEqual([r["status"] for r in self.runs(results)], ["failed", "failed"])

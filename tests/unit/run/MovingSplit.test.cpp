@@ -14,12 +14,14 @@ struct Case {
   Shard shard;
   TuningMethod method;
   OptimizerName optimizer = OptimizerName::adamw;
+  const char* precision = "fp64";
+  double tolerance = 1e-6;  ///< of losses of a run that stays on one rank
 };
 
 class MovingSplit : public testing::TestWithParam<Case> {};
 
 RunOptions options_of(const Case& test, const ScratchFolder& scratch) {
-  RunOptions options = oracle_recipe(scratch, "fp64");
+  RunOptions options = oracle_recipe(scratch, test.precision);
   options.method.name = test.method;
   if (!options.method.has_adapters()) options.model.adapter.reset();
   options.parallel.shard = test.shard;
@@ -40,20 +42,22 @@ TEST_P(MovingSplit, TrainsAsARunThatIsResumedFromFiles) {
 
   if (!world().is_root()) return;
   expect_equal_bits(moved, resumed);
-  expect_near(moved, stayed, 1e-6);
+  expect_near(moved, stayed, GetParam().tolerance);
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& test) {
   return test.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, MovingSplit,
-                         testing::Values(Case{"State", Shard::optimizer, TuningMethod::full},
-                                         Case{"Weights", Shard::full, TuningMethod::full},
-                                         Case{"BlocksOfMoments", Shard::full, TuningMethod::full,
-                                              OptimizerName::adamw8bit},
-                                         Case{"Base", Shard::full, TuningMethod::lora}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Of, MovingSplit,
+    testing::Values(Case{"State", Shard::optimizer, TuningMethod::full},
+                    Case{"Weights", Shard::full, TuningMethod::full},
+                    Case{"Rounded", Shard::full, TuningMethod::full, OptimizerName::adamw, "bf16", 2e-2},
+                    Case{"StateOf8Bits", Shard::optimizer, TuningMethod::full, OptimizerName::adamw8bit, "bf16", 2e-2},
+                    Case{"BlocksOfMoments", Shard::full, TuningMethod::full, OptimizerName::adamw8bit},
+                    Case{"Base", Shard::full, TuningMethod::lora}),
+    name_of);
 
 // What is split of images in NHWC is gathered to be moved, and moves in pieces in NCHW.
 TEST(MovingSplitRuns, OfImagesTrainAsThoseThatAreResumedFromFiles) {

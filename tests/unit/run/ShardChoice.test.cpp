@@ -30,11 +30,12 @@ TEST(ShardChoice, HasCandidatesByWhatTheySend) {
             (Candidates{{Shard::none, 8}, {Shard::optimizer, 8}, {Shard::full, 8}}));
   EXPECT_EQ(shard_candidates(full, nodes({4, 4}), 8),
             (Candidates{{Shard::none, 8}, {Shard::optimizer, 8}, {Shard::hybrid, 4}, {Shard::full, 8}}));
+  EXPECT_EQ(shard_candidates(full, nodes({4, 4}), 8, ChangesRanks::yes),
+            (Candidates{{Shard::none, 8}, {Shard::optimizer, 8}, {Shard::full, 8}}));
 }
 
 TEST(ShardChoice, LeavesOutWhatCannotBeSplit) {
   const RunOptions full = options_of("method: {name: full}"), lora = options_of("method: {name: lora, rank: 4}");
-  const RunOptions copy = options_of("method: {name: dpo, reference: copy}");
   const RunOptions averaged = options_of("method: {name: full}\nrun: {ema_decay: 0.9}");
 
   EXPECT_EQ(shard_candidates(full, nodes({2, 1, 3}), 6).size(), 3U) << "nodes have 2, 1 and 3 ranks";
@@ -43,7 +44,6 @@ TEST(ShardChoice, LeavesOutWhatCannotBeSplit) {
   by_turns.nodes = {0, 1, 0, 1};
   EXPECT_EQ(shard_candidates(full, by_turns, 4).size(), 3U) << "ranks of a node do not follow each other";
   EXPECT_EQ(shard_candidates(lora, nodes({4}), 4), (Candidates{{Shard::none, 4}, {Shard::full, 4}}));
-  EXPECT_EQ(shard_candidates(copy, nodes({4}), 4), (Candidates{{Shard::none, 4}, {Shard::optimizer, 4}}));
   EXPECT_EQ(shard_candidates(averaged, nodes({2, 2}), 4), (Candidates{{Shard::none, 4}, {Shard::optimizer, 4}}));
 }
 
