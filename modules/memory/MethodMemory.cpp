@@ -199,13 +199,15 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
 void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
   const bool is_full = shard == Shard::full;
   if (num_ranks_ == 1 || (!is_full && shard != Shard::optimizer)) return;
+  const bool has_parts = is_full || splits_trained_blocks(options_);
+  const std::int64_t spared = is_full ? spared_ : spared_of_gathered_;
+  if (has_parts && estimate.reference > 0) estimate.reference -= spared;
   if (is_full && options_.method.has_adapters()) {
-    estimate.frozen -= spared_;
+    estimate.frozen -= spared;
     return;
   }
-  const bool has_parts = is_full || splits_trained_blocks(options_);
   if (has_parts) {
-    estimate.parameters -= is_full ? spared_ : spared_of_gathered_;
+    estimate.parameters -= spared;
     estimate.gradients -= spared_gradients_;
   }
   const std::int64_t split_weights = has_parts ? whole_blocks_ : 0;

@@ -6,10 +6,6 @@ namespace multicard {
 
 namespace {
 
-std::size_t rounded_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
-
 /// Writes past autograd, which would take it for a change of the tensors.
 void point(const c10::Storage& storage, void* memory, std::size_t bytes) {
   c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();

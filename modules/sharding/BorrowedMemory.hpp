@@ -10,6 +10,11 @@
 
 namespace multicard {
 
+/// The next multiple.
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
 /// The memory of some tensors, seen as one row of bytes: each storage begins at a multiple of kAlignment, whatever
 /// tensors share it. Tensors, views of them and what autograd has saved follow when the memory is lent and taken back;
 /// versions do not change. A tensor without memory must not be computed with: what reads it throws, or crashes.

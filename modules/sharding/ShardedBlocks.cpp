@@ -38,10 +38,6 @@ class IdlePass : public torch::autograd::Function<IdlePass> {
   }
 };
 
-std::size_t rounded_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
-
 }  // namespace
 
 // Both begin at the same elements: of what is kept they are aligned to as many more bytes as an element has.
@@ -89,13 +85,16 @@ ShardedBlocks::ShardedBlocks(std::vector<SplitBlock> blocks, const ShardRanks& r
   const auto options = at::TensorOptions().dtype(at::kByte).device(collectives_.device());
   for (const std::int64_t bytes : sizes_.buffers)
     slots_.push_back({at::empty({bytes}, options), kNone, nullptr});
+  // Here, where ranks agree on errors, and not in fill().
+  const bool is_rounded =
+      std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.memory.is_rounded(); });
+  if (is_rounded) wide_ = at::empty({sizes_.row}, options);
 }
 
 void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) {
   const Block& filled = blocks_.at(static_cast<std::size_t>(block));
   const std::int64_t part = filled.part.numel();
-  const at::Tensor row = filled.memory.is_rounded() ? at::empty({part * collectives_.size()}, filled.part.options())
-                                                    : slot_of(block).buffer;
+  const at::Tensor& row = filled.memory.is_rounded() ? wide_ : slot_of(block).buffer;
   filled.memory.kept.lend(row);
   body();
   filled.part.copy_(row.narrow(0, collectives_.rank() * part, part));
@@ -153,8 +152,12 @@ void ShardedBlocks::values_changed() {
 }
 
 void ShardedBlocks::before_forward(std::int64_t block) {
-  if (block == 0 && are_unequal_) anyone_computes(true);
+  if (block == 0 && are_unequal_) {
+    anyone_computes(true);
+    if (second_ != nullptr) second_passes_ = second_->num_passes_ + 1;
+  }
   num_passed_ = (block + 1) % num_blocks();
+  if (num_passed_ == 0) ++num_passes_;
   use(block);
   start(block + 1);
 }
@@ -174,11 +177,22 @@ void ShardedBlocks::after_backward(std::int64_t block) {
   blocks_[static_cast<std::size_t>(block)].memory.take();
 }
 
+void ShardedBlocks::begin_unequal_passes(BlockHooks* second) {
+  are_unequal_ = true;
+  second_ = dynamic_cast<ShardedBlocks*>(second);
+  second_passes_ = 0;
+}
+
+// A rank that has failed within a pass, or before the one that follows it, makes the rest of both.
 void ShardedBlocks::end_unequal_passes() {
   are_unequal_ = false;
   if (num_passed_ > 0) pass_by(num_passed_);
-  while (anyone_computes(false))
+  if (second_ != nullptr && second_->num_passes_ < second_passes_) second_->pass_by(second_->num_passed_);
+  while (anyone_computes(false)) {
     idle_forward();
+    if (second_ != nullptr) second_->idle_forward();
+  }
+  second_ = nullptr;
 }
 
 bool ShardedBlocks::anyone_computes(bool this_rank) {

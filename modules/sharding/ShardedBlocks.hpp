@@ -65,6 +65,8 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
 
   /// Lends memory to a block while `body` fills it, and keeps this rank's part of it. Before the first pass.
   void fill(std::int64_t block, const std::function<void()>& body);
+  /// All blocks are: releases the memory that only filling takes.
+  void end_filling() { wide_ = at::Tensor(); }
   /// The elements of a tensor, in the order of its memory, that are in this rank's part of a block; nothing for a
   /// tensor that is not in the memory of the block.
   std::optional<ElementRange> kept_of(std::int64_t block, const at::Tensor& tensor) const;
@@ -84,7 +86,7 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   void set_deepest(std::int64_t block) override { deepest_ = block; }
   /// The second one is collective: it gathers for as long as any rank makes passes.
   /// @{
-  void begin_unequal_passes() override { are_unequal_ = true; }
+  void begin_unequal_passes(BlockHooks* second) override;
   void end_unequal_passes() override;
   /// @}
 
@@ -137,13 +139,17 @@ class ShardedBlocks final : public BlockHooks, public SplitParameters {
   Leftovers leftovers_;
   ShardSizes sizes_;
   std::vector<Block> blocks_;
-  std::vector<Slot> slots_;                     ///< two, or one for each block
+  std::vector<Slot> slots_;  ///< two, or one for each block
+  at::Tensor wide_;          ///< uint8, for what is kept of a block that is rounded; undefined once they are filled
   std::vector<BlockGradients::Leaves> leaves_;  ///< of each block, where they are parameters
   std::optional<BlockGradients> gradients_;     ///< of those that are trained
   std::int64_t num_gathers_ = 0;
   std::int64_t deepest_ = 0;  ///< the last block that backward reaches
   bool are_unequal_ = false;
-  std::int64_t num_passed_ = 0;  ///< blocks of the forward pass under way; 0: none is
+  ShardedBlocks* second_ = nullptr;  ///< of a network that makes a pass after each unequal one, or null
+  std::int64_t second_passes_ = 0;   ///< that it will have made when the newest of these is followed
+  std::int64_t num_passed_ = 0;      ///< blocks of the forward pass under way; 0: none is
+  std::int64_t num_passes_ = 0;      ///< forward passes that have reached the last block
 };
 
 }  // namespace multicard

@@ -162,11 +162,13 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
   has_memory = has_memory && on_all_ranks(collectives, [&] {
                  made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), ranks, leftovers);
                });
+  made.is_filled = has_memory;
   if (!has_memory) return made;
   made.network->set_block_hooks(made.blocks);
   if (!plan.format.is_quantised()) made.blocks->set_parameters(block_weights_of(*made.network));
   Loading loading(plan, *made.network, *made.blocks, collectives);
-  loading.run();
+  made.is_filled = loading.run();
+  made.blocks->end_filling();
   made.bytes_read = loading.bytes_read();
   return made;
 }

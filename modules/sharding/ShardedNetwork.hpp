@@ -15,6 +15,7 @@ struct ShardedNetwork {
   std::unique_ptr<Llama> network;
   std::shared_ptr<ShardedBlocks> blocks = {};  ///< the network's
   std::uint64_t bytes_read = 0;                ///< that this rank has asked the files for
+  bool is_filled = true;                       ///< not where another rank has failed
 };
 
 /// Collective. The network of load_network(), with the same weights. Each rank reads the ends, the small tensors and

@@ -54,10 +54,10 @@ class Races(FakeGpuTest):
     def test_split_weights(self):
         model = self.path("deep")
         deeper_model(model, 5)
-        for method in ("full", "lora"):
-            with self.subTest(method=method):
+        for method, shard in (("full", "full"), ("full", "optimizer"), ("lora", "full")):
+            with self.subTest(method=method, shard=shard):
                 self.check_run(2, self.language, "evaluate.every_steps=4", "model.path=" + model,
-                               "method={name: %s}" % method, "parallel.shard=full")
+                               "method={name: %s}" % method, "parallel.shard=" + shard, "precision=bf16")
         self.check_run(2, self.image, "evaluate.every_steps=4", "parallel.shard=full", "parallel.sync_batch_norm=true")
 
 

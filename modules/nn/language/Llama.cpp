@@ -196,8 +196,8 @@ BlockHooks* Llama::block_hooks() const {
   return impl_->hooks.get();
 }
 
-void Llama::with_unequal_passes(const std::function<void()>& body) {
-  multicard::with_unequal_passes(impl_->hooks.get(), body);
+void Llama::with_unequal_passes(const std::function<void()>& body, const Llama* second) {
+  multicard::with_unequal_passes(impl_->hooks.get(), body, second ? second->block_hooks() : nullptr);
 }
 
 std::int64_t Llama::loss_chunk() const {

@@ -129,8 +129,9 @@ class Llama {
   /// Null where there are none.
   BlockHooks* block_hooks() const;
   /// Collective where there are hooks, which may want all ranks to make the same passes. Calls `body`, in which ranks
-  /// may make different numbers of passes, without gradients and without other collectives.
-  void with_unequal_passes(const std::function<void()>& body);
+  /// may make different numbers of passes, without gradients and without other collectives. \param second null, or a
+  /// network that makes a pass after each of these
+  void with_unequal_passes(const std::function<void()>& body, const Llama* second = nullptr);
 
   /// Makes what is kept for the positions below `end`, which the first pass over them would make.
   void prepare_positions(std::int64_t end);

@@ -69,9 +69,9 @@ void BlockPass::leave(std::int64_t block, at::Tensor& x, at::Tensor* delta) cons
 }
 
 // Also where `body` fails: the other ranks still need this one, and hear of the failure when they are done.
-void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body) {
+void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body, BlockHooks* second) {
   if (!hooks) return body();
-  hooks->begin_unequal_passes();
+  hooks->begin_unequal_passes(second);
   std::exception_ptr error;
   try {
     body();

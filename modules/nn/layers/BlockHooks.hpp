@@ -21,9 +21,9 @@ class BlockHooks {
   /// Backward goes no deeper than this block; from now on. The start is 0.
   virtual void set_deepest(std::int64_t block) = 0;
   /// Between these each rank makes as many passes as it likes, without gradients (with_unequal_passes()); the last one
-  /// may have ended within the network.
+  /// may have ended within the network. \param second null, or of a network that makes a pass after each of these
   /// @{
-  virtual void begin_unequal_passes() = 0;
+  virtual void begin_unequal_passes(BlockHooks* second) = 0;
   virtual void end_unequal_passes() = 0;
   /// @}
   /// Collective. What passes of other ranks need of one that has nothing to compute.
@@ -53,7 +53,8 @@ class BlockPass {
 };
 
 /// Collective where there are hooks, which may want all ranks to make the same passes. Calls `body`, in which ranks
-/// make passes without gradients, each as many as it likes. \param hooks may be null
-void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body);
+/// make passes without gradients, each as many as it likes. \param hooks may be null \param second null, or of another
+/// network: each pass of the first is followed by one of the second
+void with_unequal_passes(BlockHooks* hooks, const std::function<void()>& body, BlockHooks* second = nullptr);
 
 }  // namespace multicard

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -35,6 +36,18 @@ at::ScalarType compute_type(Precision precision) {
 /// Of what is trained, its gradients and its moments.
 at::ScalarType trained_type(const RunOptions& options) {
   return options.model.trainable_dtype == WeightDtype::bf16 ? at::kBFloat16 : master_type(options.precision);
+}
+
+/// Collective. Products of CPUs that differ may be of different types: then nothing is rounded.
+std::optional<at::ScalarType> agreed_type(std::optional<at::ScalarType> mine, const ShardRanks& ranks) {
+  for (TensorCollectives* const all : {ranks.group, ranks.copies}) {
+    if (all == nullptr) continue;
+    const at::Tensor have =
+        at::full({1}, mine ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(all->device()));
+    all->all_reduce(have);
+    if (have.item<float>() < static_cast<float>(all->size())) mine.reset();
+  }
+  return mine;
 }
 
 }  // namespace
@@ -75,9 +88,10 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
   const MethodOptions& method = options.method;
   base_type_ = base_type(options);
   check_storage();
-  ShardedNetwork made = base_network();
+  ShardedNetwork made = base_network(sharding_);
   network_ = std::move(made.network);
   bytes_read_ = made.bytes_read;
+  if (!made.is_filled) return;  // another rank has thrown, and takes part in nothing more
   if (!method.has_adapters() && !is_converted_) split_ = std::move(made.blocks);
   if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
   if (options.model.adapter && !options.model.layers_alone)
@@ -86,18 +100,18 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
   make_objective();
 }
 
-ShardedNetwork LanguageModel::loaded_network() const {
+ShardedNetwork LanguageModel::loaded_network(const ShardRanks& sharding) const {
   const WeightFormat format = options_.method.weight_format();
   if (options_.model.layers_alone)
     return {zero_network(folder_, base_type_, device_, *options_.model.layers_alone, format)};
-  if (!sharding_.group) return {load_network(folder_, base_type_, device_, random_seed_, format)};
+  if (!sharding.group) return {load_network(folder_, base_type_, device_, random_seed_, format)};
   NetworkPlan plan = plan_network(folder_, base_type_, random_seed_, format);
-  plan.copies = type_of_copies(options_, device_);
-  return load_sharded_network(plan, sharding_);
+  plan.copies = agreed_type(type_of_copies(options_, device_), sharding);
+  return load_sharded_network(plan, sharding);
 }
 
-ShardedNetwork LanguageModel::base_network() const {
-  ShardedNetwork made = loaded_network();
+ShardedNetwork LanguageModel::base_network(const ShardRanks& sharding) const {
+  ShardedNetwork made = loaded_network(sharding);
   made.network->set_compute_dtype(compute_type(options_.precision));
   return made;
 }
@@ -107,7 +121,10 @@ void LanguageModel::check_files(const RunOptions& options) {
 }
 
 std::unique_ptr<Llama> LanguageModel::frozen_start() const {
-  std::unique_ptr<Llama> network = base_network().network;
+  ShardRanks sharding = sharding_;
+  if (options_.method.preference.reference == Reference::cached)  // it is there for a while, next to what is trained
+    sharding.gathered = Gathered::while_computed;
+  std::unique_ptr<Llama> network = base_network(sharding).network;
   if (options_.method.has_adapters()) add_adapters(*network);
   return network;
 }

@@ -120,8 +120,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// Whether the method can use the weights as the folder stores them. \throws UsageError
   void check_storage();
   /// With frozen or as yet untrained weights, without adapters.
-  ShardedNetwork base_network() const;
-  ShardedNetwork loaded_network() const;
+  ShardedNetwork base_network(const ShardRanks& sharding) const;
+  ShardedNetwork loaded_network(const ShardRanks& sharding) const;
   /// As the deck says, which is returned.
   AdapterOptions add_adapters(Llama& network) const;
   void make_objective();

@@ -91,13 +91,14 @@ TextTotals LanguageModel::score(DataSource& test_set, const Communicator& commun
 // No more rows at once than training computes: the estimate of memory assumes so (RankMemory::evaluation_bytes()).
 void LanguageModel::for_each_part(DataSource& source, const Communicator& communicator,
                                   const std::function<void(const Batch& part)>& body, Llama* network) const {
-  (network ? *network : *network_).with_unequal_passes([&] {
-    for_each_batch(source, communicator, [&](const Batch& batch) {
-      const std::int64_t rows = std::max<std::int64_t>(1, options_.run.micro_batch.value_or(batch.num_rows));
-      for (std::int64_t first = 0; first < batch.num_rows; first += rows)
-        body(batch.rows(first, std::min(rows, batch.num_rows - first)));
-    });
-  });
+  const auto body_of_parts = [&](const Batch& batch) {
+    const std::int64_t rows = std::max<std::int64_t>(1, options_.run.micro_batch.value_or(batch.num_rows));
+    for (std::int64_t first = 0; first < batch.num_rows; first += rows)
+      body(batch.rows(first, std::min(rows, batch.num_rows - first)));
+  };
+  const Llama* const copy = network == nullptr && preference_ != nullptr ? preference_->copy() : nullptr;
+  (network ? *network : *network_)
+      .with_unequal_passes([&] { for_each_batch(source, communicator, body_of_parts); }, copy);
 }
 
 bool LanguageModel::trains_head() const {

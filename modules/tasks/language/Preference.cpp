@@ -116,9 +116,9 @@ Loss Preference::forward(const Batch& batch) {
   return loss;
 }
 
-// The reference is not a copy of the model here: RunOptions refuses that.
+// The passes of forward(), in its order.
 at::Tensor Preference::idle_loss() {
-  if (options_.reference != Reference::cached) network_.block_hooks()->idle_forward();
+  if (options_.reference != Reference::cached) (reference_ ? *reference_ : network_).block_hooks()->idle_forward();
   return network_.block_hooks()->idle_loss();
 }
 
@@ -135,7 +135,8 @@ std::int64_t Preference::computed_tokens(const Batch& batch) const {
 at::Tensor Preference::test_sums(const Batch& part) {
   const at::NoGradGuard no_grad;
   const PackedPairs pairs = PackedPairs::of(part);
-  const PairLogProbs reference = reference_of(pairs, part, test_), policy = log_probs(network_, pairs);
+  // A copy's pass follows that of the network: Llama::with_unequal_passes() counts on it.
+  const PairLogProbs policy = log_probs(network_, pairs), reference = reference_of(pairs, part, test_);
   return at::cat({preference_losses(policy, reference, options_).sum().unsqueeze(0),
                   reward_sums(policy, reference, options_.beta).values});
 }

@@ -33,6 +33,9 @@ class Preference final : public LanguageObjective {
   /// stands for the network where that has been trained; both without their adapters. Null: the network itself.
   at::Tensor reference_log_probs(const Batch& batch, Llama* start = nullptr);
 
+  /// The second model; null where there is none.
+  const Llama* copy() const { return reference_.get(); }
+
   Loss forward(const Batch& batch) override;
   at::Tensor idle_loss() override;
   std::vector<std::string> metrics() const override;

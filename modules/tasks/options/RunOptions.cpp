@@ -98,8 +98,6 @@ void check_split_state(const RunOptions& options, const Refuse& refuse) {
 }
 
 void check_split_weights(const RunOptions& options, Shard shard, const Refuse& refuse) {
-  if (options.is_language() && options.method.is_preference() && options.method.preference.reference == Reference::copy)
-    refuse("method.reference is copy, a second model that is not split", "Set method.reference=cached.");
   if (options.is_language() && options.method.has_adapters()) return;
   check_split_state(options, refuse);
   if (shard == Shard::hybrid && options.parallel.sync_batch_norm)
@@ -281,8 +279,7 @@ std::vector<DescribedKey> describe_run_keys() {
 }
 
 bool splits_trained_blocks(const RunOptions& options) {
-  const bool has_copy = options.method.is_preference() && options.method.preference.reference == Reference::copy;
-  return options.is_language() && !options.method.has_adapters() && options.run.ema_decay == 0 && !has_copy;
+  return options.is_language() && !options.method.has_adapters() && options.run.ema_decay == 0;
 }
 
 bool can_be_split(const RunOptions& options, Shard shard) {

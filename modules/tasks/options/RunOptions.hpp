@@ -46,7 +46,7 @@ RunOptions read_run_options(const Deck& deck);
 /// Whether a deck with these options could have this parallel.shard.
 bool can_be_split(const RunOptions& options, Shard shard);
 /// Whether `optimizer` splits the blocks of the network as well, with gradients and state, each rank having them whole
-/// in the type of products: where they are trained, and nothing else is kept of them (an average, a second model).
+/// in the type of products: where they are trained, and no average is kept of them.
 bool splits_trained_blocks(const RunOptions& options);
 
 /// The deck with every default written out. \throws as read_run_options.
