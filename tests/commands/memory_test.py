@@ -172,9 +172,7 @@ class Choices(Memory):
                 for line in lines:
                     splits.setdefault((line[0], line[1]), []).append(line.pop(2))
                 for (method, _), found in splits.items():
-                    # A copy of the model is not split.
-                    self.assertEqual(found, ["none"] + ["optimizer"] * ("lora" not in method) +
-                                     ["full"] * (method != "dpo"))
+                    self.assertEqual(found, ["none"] + ["optimizer"] * ("lora" not in method) + ["full"])
                 lines = [line for line, split in zip(lines, sum(splits.values(), [])) if split == "none"]
             self.assertEqual([line[0] for line in lines[::2]], list(METHODS), err)
             self.assertFalse(Path(self.path("out")).exists())

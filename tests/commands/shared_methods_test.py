@@ -43,31 +43,41 @@ class SharedMethods(TuningCase):
         self.expect(2, run(2, "share", self.path("share.yaml")),
                     "task one cannot be shared .its parallel.shard is hybrid, and not all numbers of ranks form")
 
-    def test_losses_are_those_of_plain_runs(self):
-        lines = ["tasks:"]
-        tasks = [*METHODS, *SPLIT]
-        for task in tasks:
-            settings = ", ".join("%s: %s" % item for item in self.overrides(task).items())
-            lines.append("  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (task, self.deck, STEPS, settings))
-        lines += ["policy: {name: adaptive, interval_s: 0.1, min_gain: 0}",
-                  "run: {output: %s}" % self.path("shared")]
+    def task(self, name, steps):
+        settings = ", ".join("%s: %s" % item for item in self.overrides(name).items())
+        return "  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (name, self.deck, steps, settings)
+
+    def share(self, tasks, policy):
+        """On 2 ranks, into the folder `shared`."""
+        lines = ["tasks:", *tasks, "policy: " + policy, "run: {output: %s, resume: never}" % self.path("shared")]
         Path(self.path("share.yaml")).write_text("\n".join(lines) + "\n")
         self.expect(0, run(2, "share", self.path("share.yaml"), timeout=240))
-        moved = {}
-        for task in tasks:
-            output = self.path("plain-" + task)
-            self.expect(0, run(1, "run", self.deck, "run.output=" + output, "run.steps=%d" % STEPS,
-                               *("%s=%s" % item for item in self.overrides(task).items())))
-            found = self.dataset(self.path("shared/results.h5"), "/runs/%s/metrics/train_loss" % task)
-            wanted = self.dataset(output + "/results.h5", "/runs/main/metrics/train_loss")
-            self.assertEqual(len(found), STEPS)
-            moved[task] = len(self.dataset(self.path("shared/results.h5"), "/runs/%s/segments/ranks" % task)) - 1
-            # Of trained weights that are rounded, the last bit may decide on a code.
-            within = 0.1 if task == "qat" else 1e-6
-            for one, other in zip(found, wanted):
-                self.assertAlmostEqual(float(one), float(other), delta=within * float(other), msg=task)
-        self.assertGreater(sum(moved[task] for task in METHODS), 0)
-        self.assertGreater(sum(moved[task] for task in SPLIT), 0)
+
+    def check_losses(self, task):
+        """Those of a plain run on one rank. How often the task has moved."""
+        output = self.path("plain-" + task)
+        self.expect(0, run(1, "run", self.deck, "run.output=" + output, "run.steps=%d" % STEPS,
+                           *("%s=%s" % item for item in self.overrides(task).items())))
+        found = self.dataset(self.path("shared/results.h5"), "/runs/%s/metrics/train_loss" % task)
+        wanted = self.dataset(output + "/results.h5", "/runs/main/metrics/train_loss")
+        self.assertEqual(len(found), STEPS)
+        # Of trained weights that are rounded, the last bit may decide on a code.
+        within = 0.1 if task == "qat" else 1e-6
+        for one, other in zip(found, wanted):
+            self.assertAlmostEqual(float(one), float(other), delta=within * float(other), msg=task)
+        return len(self.dataset(self.path("shared/results.h5"), "/runs/%s/segments/ranks" % task)) - 1
+
+    def test_losses_are_those_of_plain_runs(self):
+        self.share([self.task(method, STEPS) for method in METHODS],
+                   "{name: adaptive, interval_s: 0.1, min_gain: 0}")
+        self.assertGreater(sum(self.check_losses(method) for method in METHODS), 0)
+
+    def test_what_is_split_moves_when_a_rank_gets_free(self):
+        for task in SPLIT:
+            with self.subTest(task=task):
+                policy = "{name: fixed, ranks: {full: 1, %s: 2}}" % task
+                self.share([self.task("full", 5), self.task(task, STEPS)], policy)
+                self.assertEqual(self.check_losses(task), 1)
 
 
 if __name__ == "__main__":
