@@ -85,6 +85,7 @@ void MovableRun::build(const Communicator& next) {
                 : std::make_unique<TaskRun>(options_, deck_, next, task_options_, std::move(reused));
   group_ = next;
   model_ = run_->model();
+  device_ = run_->task().model()->parameters().front().tensor.device();
   if (KeptCollectives* kept = known_collectives(next))
     kept->last_move = num_moves_;
   else
@@ -120,10 +121,9 @@ void MovableRun::abandon() {
 }
 
 void MovableRun::release_model() {
-  if (!model_) return;
-  const at::Device device = model_->parameters().front().tensor.device();
   model_.reset();
-  release_cached_device_memory(device);
+  if (device_) release_cached_device_memory(*device_);
+  device_.reset();
 }
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {

@@ -84,6 +84,7 @@ class MovableRun {
   std::optional<TrainingState> state_;        ///< while no rank has the run
   TaskScan scan_;                             ///< empty before the first move
   std::shared_ptr<Model> model_;              ///< of the rank, while it runs
+  std::optional<at::Device> device_;          ///< of the run that was here, until its memory has been given back
   std::vector<KeptCollectives> collectives_;  ///< as they were made
   int num_moves_ = 0;
   MoveTimes times_;
