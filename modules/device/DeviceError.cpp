@@ -84,7 +84,7 @@ Error any_error(const std::exception& error, MemoryUse use) {
                ? as_error(std::bad_alloc())
                : EnvironmentError("out of memory" + when, "an allocation on the host failed", less_memory(use));
   };
-  // oneDNN's, whose type LibTorch hides, where there is no page for the code that it generates.
+  // What oneDNN throws when it gets no memory for the code that it generates. LibTorch does not export the type.
   if (!of_torch && std::string_view(error.what()) == "could not create a primitive") return of_host();
   if (!of_torch) return as_error(error);
   if (const auto found = device_error(*of_torch, when, "", use)) return *found;
