@@ -4,11 +4,11 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "dist/RankConditions.hpp"
 #include "state/SplitFile.hpp"
 #include "train/Adamw8bitOptimizer.hpp"
 #include "train/ShardedStrategy.hpp"
@@ -49,7 +49,7 @@ bool ShardedStrategy::can_write_pieces() const {
 
 /// On rank 0, which the others hear of.
 void ShardedStrategy::make_room() {
-  const at::Tensor failed = at::zeros({1}, reducer().flats().front().options().dtype(at::kFloat));
+  bool has_failed = false;
   if (parts().collectives.rank() == 0) {
     try {
       for (NamedTensor& entry : whole_)
@@ -57,11 +57,10 @@ void ShardedStrategy::make_room() {
       for (auto& [name, tensor] : parameters_)
         tensor = on_host(tensor);
     } catch (const std::exception&) {  // c10's, or the system's
-      failed.fill_(1);
+      has_failed = true;
     }
   }
-  parts().collectives.all_reduce(failed);
-  if (failed.item<float>() == 0) return;
+  if (!on_any_rank(parts().collectives, has_failed)) return;
   std::int64_t bytes = bytes_of(shapes_);
   for (const auto& [name, tensor] : parameters_)
     bytes += static_cast<std::int64_t>(tensor.nbytes());
