@@ -1,4 +1,6 @@
 // NCCL on the GPUs there are; ranks share one where there are fewer. Skipped without a GPU.
+#include <numeric>
+
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/allclose.h>
@@ -48,9 +50,8 @@ TEST_F(Nccl, SumsEqualThoseOfMpi) {
 
 TEST_F(Nccl, SumsInSixteenBitsEqualTheDocumentedSum) {
   const auto collectives = make_collectives(Backend::nccl, world(), device_);
-  std::vector<int> ranks;
-  for (int rank = 0; rank < world().size(); ++rank)
-    ranks.push_back(rank);
+  std::vector<int> ranks(static_cast<std::size_t>(world().size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
   const auto value = [](int rank, std::int64_t i) { return i == 5 ? 1e30F : test::value_of<float>(rank, i); };
   for (const CommDtype comm_dtype : {CommDtype::bf16, CommDtype::fp16})
     for (const std::int64_t numel : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}}) {
@@ -66,6 +67,55 @@ TEST_F(Nccl, SumsInSixteenBitsEqualTheDocumentedSum) {
       EXPECT_EQ(test::first_wrong(one.cpu(), {ranks}, value, comm_dtype), -1) << numel;
     }
   EXPECT_EQ(collectives->totals().at("all_reduce").payload_bytes, 2 * 2 * 1002);
+}
+
+TEST_F(Nccl, GathersThePartsOfAllRanks) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  const std::int64_t size = world().size(), rank = world().rank();
+  for (const std::int64_t numel : {std::int64_t{1}, std::int64_t{1001}, std::int64_t{300007}})
+    for (const bool is_in_place : {false, true})
+      for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kByte}) {
+        const auto part_of = [&](int of) { return values<float>(numel, of).to(type); };
+        const at::Tensor whole = at::zeros({numel * size}, at::TensorOptions().dtype(type).device(device_));
+        const at::Tensor place = whole.narrow(0, rank * numel, numel), mine = part_of(world().rank()).to(device_);
+        if (is_in_place) place.copy_(mine);
+
+        collectives->start_all_gather(is_in_place ? place : mine, whole)->wait();
+
+        const at::Tensor found = whole.cpu();
+        for (int of = 0; of < size; ++of)
+          EXPECT_TRUE(at::equal(found.narrow(0, of * numel, numel), part_of(of))) << numel << " of rank " << of;
+      }
+}
+
+TEST_F(Nccl, GivesEachRankItsPartOfASum) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  const auto on_host = make_collectives(Backend::mpi, world(), at::kCPU);
+  for (const at::ScalarType type : {at::kFloat, at::kDouble})
+    for (const std::int64_t numel : {std::int64_t{1}, std::int64_t{1001}, std::int64_t{300007}}) {
+      const at::Tensor host = values<double>(numel * world().size(), world().rank()).to(type), flat = host.to(device_);
+
+      collectives->start_reduce_scatter(flat, CommDtype::same)->wait();
+      on_host->start_reduce_scatter(host, CommDtype::same)->wait();
+
+      const auto part = [&](const at::Tensor& all) { return all.narrow(0, world().rank() * numel, numel); };
+      EXPECT_TRUE(at::allclose(part(flat.cpu()), part(host), type == at::kDouble ? 1e-12 : 1e-5, 1e-2)) << numel;
+    }
+}
+
+/// In the order of ranks, with which their sums have the bits of an all-reduce.
+TEST_F(Nccl, GivesEachRankItsPartOfASumInSixteenBits) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  for (const CommDtype comm_dtype : {CommDtype::bf16, CommDtype::fp16}) {
+    constexpr std::int64_t kNumel = 1001;
+    const at::Tensor sum = values<float>(kNumel * world().size(), world().rank()).to(device_), flat = sum.clone();
+
+    collectives->start_reduce_scatter(flat, comm_dtype)->wait();
+    collectives->start_all_reduce(sum, {comm_dtype, {}})->wait();
+
+    const std::int64_t first = world().rank() * kNumel;
+    EXPECT_TRUE(at::equal(flat.narrow(0, first, kNumel), sum.narrow(0, first, kNumel)));
+  }
 }
 
 TEST_F(Nccl, MovesRowsAndCopies) {
@@ -94,6 +144,7 @@ TEST_F(Nccl, MovesRowsAndCopies) {
 TEST_F(Nccl, ReducesGradientsDuringBackward) {
   const auto collectives = make_collectives(Backend::nccl, world(), device_);
   std::vector<at::Tensor> parameters;
+  parameters.reserve(5);
   for (int i = 0; i < 5; ++i)
     parameters.push_back(values<float>(1000, 0, i).sin().to(device_).requires_grad_());
   GradientReducer reducer(parameters, *collectives, {{0.006}, Overlap::yes});
@@ -116,6 +167,7 @@ TEST_F(Nccl, ReducesGradientsDuringBackward) {
 TEST_F(Nccl, TakesBucketsOf25Mebibytes) {
   const auto collectives = make_collectives(Backend::nccl, world(), device_);
   std::vector<at::Tensor> parameters;
+  parameters.reserve(5);
   for (int i = 0; i < 5; ++i)
     parameters.push_back(at::zeros({10 << 18}, at::TensorOptions().device(device_)).requires_grad_());  // 10 MiB
 
