@@ -23,8 +23,10 @@ namespace {
 /// meanwhile, and before anything is written.
 void check_base_of(const EvaluationSubject& subject, const RunOptions& options, LanguageTask& task,
                    const Communicator& world) {
+  if (subject.weights.empty() || !task.language_model().has_adapters()) return;
+  task.finish_identity();
   agreed(world, [&] {
-    if (!world.is_root() || subject.weights.empty() || !task.language_model().has_adapters()) return;
+    if (!world.is_root()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
     const std::string hash = task.language_model().identity().at(kBaseHash);
     check_base(read_provenance(checkpoint), hash, checkpoint, options.model.path);

@@ -21,16 +21,18 @@ void Sha256::add(std::string_view bytes) {
   EVP_DigestUpdate(context_->handle.get(), bytes.data(), bytes.size());
 }
 
-void Sha256::add(RegularFile& file, std::uint64_t most) {
+std::uint64_t Sha256::add(RegularFile& file, std::uint64_t most) {
   // Piece by piece, since files of weights may be larger than the memory.
   constexpr std::uint64_t kPiece = 1 << 20;
   std::string piece(kPiece, '\0');
-  while (most > 0) {
-    const std::size_t got = file.read(piece.data(), static_cast<std::size_t>(std::min(kPiece, most)));
-    if (got == 0) return;
+  std::uint64_t added = 0;
+  while (added < most) {
+    const std::size_t got = file.read(piece.data(), static_cast<std::size_t>(std::min(kPiece, most - added)));
+    if (got == 0) break;
     add(std::string_view(piece).substr(0, got));
-    most -= got;
+    added += got;
   }
+  return added;
 }
 
 std::string Sha256::bytes() {
@@ -52,10 +54,12 @@ std::string sha256(std::string_view bytes) {
   return digest.hexadecimal();
 }
 
-std::string sha256_of_file(const std::string& path) {
+std::string sha256_of_file(const std::string& path, const std::stop_token& stop) {
+  constexpr std::uint64_t kPiece = 64 << 20;
   RegularFile file(path);
   Sha256 digest;
-  digest.add(file);
+  while (digest.add(file, kPiece) == kPiece && !stop.stop_requested()) {
+  }
   return digest.hexadecimal();
 }
 

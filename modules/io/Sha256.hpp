@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,8 @@ class Sha256 {
 
   void add(std::string_view bytes);
   /// What `file` has from where it stands, at most `most` bytes.
-  void add(RegularFile& file, std::uint64_t most = ~std::uint64_t{0});
+  /// \return how many bytes these were
+  std::uint64_t add(RegularFile& file, std::uint64_t most = ~std::uint64_t{0});
   /// The digest of what was added; nothing can be added afterwards.
   std::string bytes();
   /// The same as 64 hexadecimal digits.
@@ -36,6 +38,7 @@ class Sha256 {
 
 /// As 64 hexadecimal digits.
 std::string sha256(std::string_view bytes);
-std::string sha256_of_file(const std::string& path);
+/// Nothing of use once it is asked to stop.
+std::string sha256_of_file(const std::string& path, const std::stop_token& stop = {});
 
 }  // namespace multicard

@@ -136,6 +136,7 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
 // the ranks in turn, the record by each rank once rank 0 has found that it is the file that the checkpoint names.
 TrainingState resume_from(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
   const Communicator& communicator = setup.communicator;
+  setup.task->finish_identity();
   TrainingState state;
   agreed_after_long_work(communicator, [&] { state = load_tensors(folder, setup, store); });
   state.saved_step = communicator.broadcast_value(state.saved_step);

@@ -4,7 +4,6 @@
 
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/LongWork.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/DeviceError.hpp"
 #include "memory/MemoryEstimator.hpp"
@@ -44,7 +43,8 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
                  const TaskRunOptions& task_options, const TrainingState& state, TrainingParts reused)
     : TaskRun(options, deck, communicator, task_options, std::move(reused), LogRank(communicator.rank())) {
   const Working working(setup_);
-  agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
+  setup_.task->finish_identity();
+  agreed(communicator, [&] {
     check_resumable(state.trainer, setup_, state.source);
     with_known_errors([&] { setup_.load(state); });
   });
@@ -281,7 +281,7 @@ void TaskRun::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   recorder_.add_train_seconds(epoch());
   clock_.pause();
-  setup_.strategy->prepare_to_write();
+  setup_.prepare_to_write();
   checkpoints_.copy(setup_.parts(), changing_before_update());
   setup_.strategy->release_gathered();
   trainer_->read_all_results();  // a step that was not finite is never saved

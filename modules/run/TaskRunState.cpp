@@ -157,7 +157,7 @@ TrainingState TaskRun::collect() {
   if (failure_) throw Error(*failure_);
   TrainingState state;
   state.stop_requested = stop_requested_;
-  setup_.strategy->prepare_to_write();
+  setup_.prepare_to_write();
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();

@@ -228,13 +228,19 @@ void ModelFolder::check(const NamedTensors& targets, const WeightSinks& sinks, O
   match(targets, sinks, output);
 }
 
-std::string ModelFolder::sha256() const {
+ModelFolder::FileHashes ModelFolder::file_hashes(std::size_t first, std::size_t step,
+                                                 const std::stop_token& stop) const {
+  FileHashes hashes;
+  for (std::size_t i = first; i < files_.size() && !stop.stop_requested(); i += step)
+    hashes[files_[i].first] = sha256_of_file(files_[i].second->path(), stop);
+  return hashes;
+}
+
+std::string ModelFolder::sha256_of(const FileHashes& hashes) {
+  if (hashes.size() == 1) return hashes.begin()->second;
   std::string lines;
-  for (const auto& [name, file] : files_) {
-    std::string hash = sha256_of_file(file->path());
-    if (files_.size() == 1) return hash;
+  for (const auto& [name, hash] : hashes)
     lines += fmt::format("{}  {}\n", hash, name);
-  }
   return multicard::sha256(lines);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -88,7 +89,13 @@ class ModelFolder {
 
   /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
   /// lines that `sha256sum *.safetensors` prints for the files. Reads everything: seconds for a model of some GB.
-  std::string sha256() const;
+  std::string sha256() const { return sha256_of(file_hashes(0, 1)); }
+  using FileHashes = std::map<std::string, std::string>;  ///< by name of the file
+  /// SHA-256 of the files of which every `step`-th is asked for, from `first` on. Nothing of use once it is asked to
+  /// stop.
+  FileHashes file_hashes(std::size_t first, std::size_t step, const std::stop_token& stop = {}) const;
+  /// sha256() of a folder, by those of all its files.
+  static std::string sha256_of(const FileHashes& hashes);
 
  private:
   static constexpr const char* kEmbeddings = "model.embed_tokens.weight";

@@ -63,6 +63,8 @@ class Task {
   virtual CheckpointPart model_part() const = 0;
   /// Files of a checkpoint other than tensors: name and content.
   virtual std::map<std::string, std::string> model_files() const = 0;
+  /// Collective. Waits for what model_identity() needs.
+  virtual void finish_identity() {}
   /// Texts that tell the base model from others, by name; a checkpoint is resumed only where they are equal.
   virtual std::map<std::string, std::string> model_identity() const = 0;
 };

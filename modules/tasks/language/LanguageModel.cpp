@@ -3,14 +3,13 @@
 #include <filesystem>
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
 #include "base/HubCache.hpp"
 #include "base/RegularFile.hpp"
-#include "base/Thread.hpp"
 #include "device/Precision.hpp"
+#include "dist/RankConditions.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/Sha256.hpp"
 #include "kernels/Matmul.hpp"
@@ -40,13 +39,8 @@ at::ScalarType trained_type(const RunOptions& options) {
 
 /// Collective. Products of CPUs that differ may be of different types: then nothing is rounded.
 std::optional<at::ScalarType> agreed_type(std::optional<at::ScalarType> mine, const ShardRanks& ranks) {
-  for (TensorCollectives* const all : {ranks.group, ranks.copies}) {
-    if (all == nullptr) continue;
-    const at::Tensor have =
-        at::full({1}, mine ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(all->device()));
-    all->all_reduce(have);
-    if (have.item<float>() < static_cast<float>(all->size())) mine.reset();
-  }
+  for (TensorCollectives* const all : {ranks.group, ranks.copies})
+    if (all != nullptr && !on_every_rank(*all, mine.has_value())) mine.reset();
   return mine;
 }
 
@@ -79,14 +73,21 @@ std::optional<at::ScalarType> type_of_copies(const RunOptions& options, at::Devi
   return products;
 }
 
+void set_splitting(NetworkPlan& plan, const RunOptions& options, at::Device device) {
+  if (plan.format.is_quantised()) return;
+  plan.copies = type_of_copies(options, device);
+  plan.ends = options.method.has_adapters() ? Ends::whole : Ends::split;
+}
+
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const ShardRanks& sharding)
     : options_(options),
       folder_(options.model.path),
       device_(device),
       sharding_(sharding),
-      random_seed_(random_weights_seed(options)) {
+      random_seed_(random_weights_seed(options)),
+      base_type_(base_type(options)),
+      base_identity_(folder_, random_seed_, base_type_) {
   const MethodOptions& method = options.method;
-  base_type_ = base_type(options);
   check_storage();
   ShardedNetwork made = base_network(sharding_);
   network_ = std::move(made.network);
@@ -102,11 +103,12 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
 
 ShardedNetwork LanguageModel::loaded_network(const ShardRanks& sharding) const {
   const WeightFormat format = options_.method.weight_format();
-  if (options_.model.layers_alone)
-    return {zero_network(folder_, base_type_, device_, *options_.model.layers_alone, format)};
-  if (!sharding.group) return {load_network(folder_, base_type_, device_, random_seed_, format)};
-  NetworkPlan plan = plan_network(folder_, base_type_, random_seed_, format);
-  plan.copies = agreed_type(type_of_copies(options_, device_), sharding);
+  NetworkPlan plan = options_.model.layers_alone
+                         ? plan_of_layers(folder_, base_type_, *options_.model.layers_alone, format)
+                         : plan_network(folder_, base_type_, random_seed_, format);
+  if (!sharding.group) return {load_network(plan, device_)};
+  set_splitting(plan, options_, device_);
+  plan.copies = agreed_type(plan.copies, sharding);
   return load_sharded_network(plan, sharding);
 }
 
@@ -172,15 +174,6 @@ std::vector<NamedTensor> LanguageModel::parameters() const {
   return network_->parameters();
 }
 
-// Hashing a model of many gigabytes takes longer than all of the rest of the start. It runs in the background,
-// and identity() waits for it only when a checkpoint or a cached reference needs the value.
-void LanguageModel::start_identity() {
-  if (sha256_.valid()) return;
-  sha256_ = start_async("the check of the base model", [folder = folder_, seed = random_seed_, type = base_type_] {
-              return seed ? sha256_of_random_weights(folder, *seed, type) : ModelFolder::open(folder).sha256();
-            }).share();
-}
-
 SplitParameters* LanguageModel::split_parameters() {
   if (split_ && !split_->is_trained()) split_->train(options_.parallel.gradient_dtype);
   return split_.get();
@@ -244,8 +237,8 @@ std::map<std::string, std::string> LanguageModel::non_tensor_files() const {
 }
 
 std::map<std::string, std::string> LanguageModel::identity() const {
-  if (!sha256_.valid()) return {};
-  return {{kBaseHash, sha256_.get()}};
+  const std::optional<std::string>& sha256 = base_identity_.sha256();
+  return sha256 ? std::map<std::string, std::string>{{kBaseHash, *sha256}} : std::map<std::string, std::string>{};
 }
 
 }  // namespace multicard

@@ -1,7 +1,6 @@
 #pragma once
 /// \file The language model of a deck, ready to train.
 
-#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "state/TensorFile.hpp"
 #include "tasks/interface/MeasuredModel.hpp"
 #include "tasks/interface/StepSeed.hpp"
+#include "tasks/language/BaseIdentity.hpp"
 #include "tasks/language/Preference.hpp"
 #include "tasks/options/RunOptions.hpp"
 #include "train/Model.hpp"
@@ -28,9 +28,11 @@ inline constexpr const char* kBaseHash = "base_model_sha256";
 at::ScalarType weights_type(WeightDtype dtype);
 /// Of the weights of a deck's model: those that are trained have the type of their updates, frozen ones model.dtype.
 at::ScalarType base_type(const RunOptions& options);
-/// The type in which weights that are split over ranks are gathered on `device`, where it is narrower than their own:
-/// that of products, to which a product would round them.
-std::optional<at::ScalarType> type_of_copies(const RunOptions& options, at::Device device);
+/// How weights are split over ranks that all compute on such a device. They are gathered in the type of products, to
+/// which a product would round them, where it is narrower than their own. Embedding and output layer are split where
+/// they are trained: where they are frozen, the part that a rank would keep and the buffer that both are gathered into
+/// take as much as they do, on two ranks or where they are tied.
+void set_splitting(NetworkPlan& plan, const RunOptions& options, at::Device device);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.
@@ -64,9 +66,8 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// Fingerprint of what the log-probabilities of the reference depend on, except the base weights and
   /// the rows. Reads the adapter that the deck names.
   std::string reference_settings() const;
-  /// Starts to compute identity() in the background, unless it has been started. On one rank: the files are long.
-  void start_identity();
-  /// SHA-256 of the base model; empty where it was not started.
+  BaseIdentity& base_identity() { return base_identity_; }
+  /// Its SHA-256; empty before BaseIdentity::finish().
   std::map<std::string, std::string> identity() const;
   /// Collective over `communicator`. As evaluate().
   TextTotals score(DataSource& test_set, const Communicator& communicator);
@@ -146,7 +147,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   std::optional<AdapterConfig> adapter_;
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one
-  std::shared_future<std::string> sha256_;
+  BaseIdentity base_identity_;
   std::map<Checkpointing, MeasuredPair> measured_;
   std::optional<MeasuredPair> measured_evaluation_;
 };

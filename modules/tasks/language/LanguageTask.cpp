@@ -72,7 +72,7 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     model_ = model ? std::move(model)
                    : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device, sharding); },
                                        MemoryUse::setup);
-    if (communicator_.is_root()) model_->start_identity();
+    model_->base_identity().start(communicator_);
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);
     if (!communicator_.is_root() || is_known) return;

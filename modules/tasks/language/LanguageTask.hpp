@@ -48,6 +48,7 @@ class LanguageTask final : public Task {
   double flops_in(std::int64_t step) const override;
   CheckpointPart model_part() const override { return {model_->file_name(), model_->trained()}; }
   std::map<std::string, std::string> model_files() const override { return model_->non_tensor_files(); }
+  void finish_identity() override { model_->base_identity().finish(communicator_); }
   std::map<std::string, std::string> model_identity() const override;
 
  private:

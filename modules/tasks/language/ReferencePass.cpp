@@ -47,10 +47,11 @@ std::string text_of(const RowOptions& rows) {
 
 /// Collective.
 /// "reference 1" is the version of the file's content: raise it where the same key would mean other values.
-std::string key_of(const LanguageModel& model, const SourceOfPairs& pairs, const Communicator& communicator) {
+std::string key_of(LanguageModel& model, const SourceOfPairs& pairs, const Communicator& communicator) {
   const std::string shards = text_of_shards(pairs.source.shards(), communicator);
+  model.base_identity().finish(communicator);
   std::string key;
-  agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
+  agreed(communicator, [&] {
     if (communicator.is_root())
       key = sha256(fmt::format("reference 1\nbase {}\n{}{}{}", model.identity().at(kBaseHash),
                                model.reference_settings(), text_of(pairs.options.rows), shards));

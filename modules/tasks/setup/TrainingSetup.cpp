@@ -159,6 +159,11 @@ CheckpointParts TrainingSetup::parts() const {
   return parts;
 }
 
+void TrainingSetup::prepare_to_write() {
+  strategy->prepare_to_write();
+  task->finish_identity();
+}
+
 TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& deck) const {
   TrainerState state{step, rows_before(step), global_batch, deck};
   state.extra = data().identity();

@@ -58,6 +58,8 @@ struct TrainingSetup {
   /// "mpi" or "nccl", also on one rank, which sums nothing.
   std::string backend_name() const;
 
+  /// Collective. Before parts() and trainer_state(); see Strategy and Task::finish_identity().
+  void prepare_to_write();
   /// The tensors of a checkpoint. On ranks that do not update, the optimizer's are missing.
   CheckpointParts parts() const;
   /// What trainer.json says after `step` updates; `deck` is the resolved one. Waits for the device where losses are
