@@ -124,15 +124,27 @@ std::string dtype_in_files(at::ScalarType type, const std::string& name, const s
 
 at::Tensor TensorFile::view(const std::string& name) const {
   const SafetensorsEntry& entry = file_.at(name);
+  return view(entry, entry.bytes, entry.shape);
+}
+
+at::Tensor TensorFile::view(const std::string& name, std::int64_t first, std::int64_t count) const {
+  const SafetensorsEntry& entry = file_.at(name);
+  const std::size_t width = c10::elementSize(scalar_type(entry, path()));
+  return view(entry,
+              entry.bytes.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width),
+              {count});
+}
+
+at::Tensor TensorFile::view(const SafetensorsEntry& entry, std::span<const std::byte> bytes,
+                            at::IntArrayRef shape) const {
   const auto options = at::TensorOptions().dtype(scalar_type(entry, path()));
-  const std::byte* bytes = entry.bytes.data();
   // The format asks for no alignment, and vector loads of a misaligned tensor would fault or be slow: those are copied.
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes) % options.dtype().itemsize() == 0;
-  if (is_aligned && !entry.bytes.empty())
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % options.dtype().itemsize() == 0;
+  if (is_aligned && !bytes.empty())
     return at::from_blob(
-        const_cast<std::byte*>(bytes), entry.shape, [keep = file_.mapping()](void*) {}, options);
-  at::Tensor copy = at::empty(entry.shape, options);
-  if (!entry.bytes.empty()) std::memcpy(copy.mutable_data_ptr(), bytes, entry.bytes.size());
+        const_cast<std::byte*>(bytes.data()), shape, [keep = file_.mapping()](void*) {}, options);
+  at::Tensor copy = at::empty(shape, options);
+  if (!bytes.empty()) std::memcpy(copy.mutable_data_ptr(), bytes.data(), bytes.size());
   return copy;
 }
 

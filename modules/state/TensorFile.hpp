@@ -29,12 +29,16 @@ class TensorFile {
   /// The tensor `name` on the CPU, sharing the mapped file's memory where it is aligned: never write to it. Valid also
   /// after this object. DataError if there is none, or if its dtype has no counterpart.
   at::Tensor view(const std::string& name) const;
+  /// Elements that follow each other in it, [count], likewise.
+  at::Tensor view(const std::string& name, std::int64_t first, std::int64_t count) const;
   /// A copy of the tensor that may be written to.
   at::Tensor load(const std::string& name) const { return view(name).clone(); }
   /// Copies of all tensors, in file order.
   NamedTensors load_all() const;
 
  private:
+  at::Tensor view(const SafetensorsEntry& entry, std::span<const std::byte> bytes, at::IntArrayRef shape) const;
+
   SafetensorsFile file_;
 };
 

@@ -66,12 +66,19 @@ void ModelFolder::fill(const WeightSink& sink, const std::string& name) const {
 }
 
 std::uint64_t ModelFolder::load_range(const WeightRange& range, OutputLayer output) const {
-  const std::string name = stored_name(range.name, output).value();
-  const at::Tensor source = view(name).view(-1).narrow(0, range.first, range.values.numel());
-  const std::size_t width = source.element_size(), bytes = source.nbytes();
+  constexpr std::int64_t kMost = std::int64_t{8} << 20;  // elements: what is misaligned is copied once more
+  const Place& from = place(stored_name(range.name, output).value());
+  const std::int64_t count = range.values.numel();
+  std::uint64_t bytes = 0;
   StagedCopies staged;
-  copy_in_pieces(staged, range.values, source,
-                 place(name).entry->bytes.subspan(static_cast<std::size_t>(range.first) * width, bytes));
+  for (std::int64_t first = 0; first < count; first += kMost) {
+    const std::int64_t now = std::min(kMost, count - first), at = range.first + first;
+    const at::Tensor source = files_[from.file].second->view(from.entry->name, at, now);
+    const std::size_t width = source.element_size();
+    copy_in_pieces(staged, range.values.narrow(0, first, now), source,
+                   from.entry->bytes.subspan(static_cast<std::size_t>(at) * width, source.nbytes()));
+    bytes += source.nbytes();
+  }
   staged.finish();
   return bytes;
 }

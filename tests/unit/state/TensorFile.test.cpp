@@ -1,5 +1,7 @@
 #include "state/TensorFile.hpp"
 
+#include <fstream>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -28,6 +30,23 @@ class TensorFiles : public testing::Test {
     return "";
   }
 };
+
+/// Whatever its place in the file: other writers align no tensor.
+TEST_F(TensorFiles, GiveBackAPartOfATensor) {
+  const at::Tensor values = at::randn({5, 3});
+  for (const std::string name : {"x", "xy", "xyz", "wxyz"}) {
+    const std::string header = "{\"" + name + R"(":{"dtype":"F32","shape":[5,3],"data_offsets":[0,60]}})";
+    std::ofstream file(path_, std::ios::binary);
+    const std::uint64_t size = header.size();
+    file.write(reinterpret_cast<const char*>(&size), sizeof size) << header;
+    file.write(static_cast<const char*>(values.const_data_ptr()), 60);
+    file.close();
+
+    const at::Tensor part = TensorFile(path_).view(name, 4, 7);
+
+    EXPECT_TRUE(at::equal(part, values.view({-1}).narrow(0, 4, 7))) << name;
+  }
+}
 
 TEST_F(TensorFiles, GiveBackWhatWasSaved) {
   const at::Tensor x = at::randn({3, 2, 4, 5});
