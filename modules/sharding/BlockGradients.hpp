@@ -13,20 +13,24 @@
 
 namespace multicard {
 
-/// The gradients of a block exist while backward is in it: in one of two rows, which is laid out as the block's weights
-/// are. The row is then summed over the ranks, each of which adds its part to what it has.
+/// The gradients of a block exist while backward is in it, those of the output layer from forward on: in one of two
+/// rows, or of the ends of a network in a third, which is laid out as the block's weights are. The row is then summed
+/// over the ranks, each of which adds its part to what it has.
 class BlockGradients {
  public:
   /// The trained weights of a block, and where they begin in its row.
   struct Leaves {
+    bool is_end = false;
     std::int64_t part = 0;  ///< elements of each of the ranks' parts
-    std::vector<std::pair<at::Tensor, std::int64_t>> members;
+    std::vector<std::pair<at::Tensor, std::int64_t>> members = {};
   };
 
   /// Collective. \param blocks of one type, equal on all ranks \param ranks used as long as this
   BlockGradients(std::vector<Leaves> blocks, const ShardRanks& ranks, CommDtype comm_dtype);
 
-  /// Backward enters a block: its weights have gradients, which are zero.
+  /// The weights of a block have gradients from now on, which are zero.
+  void open(std::int64_t block);
+  /// Backward enters a block: the same, unless it has been opened, and not been left since.
   void begin(std::int64_t block);
   /// Collective. It leaves the block, whose weights have none any more.
   void end(std::int64_t block);
@@ -39,17 +43,18 @@ class BlockGradients {
   /// Of parts and rows.
   std::int64_t bytes() const;
 
-  static constexpr std::int64_t kNumRows = 2;
+  static constexpr std::int64_t kNumRows = 2;  ///< of blocks that are not ends
 
  private:
   static constexpr std::int64_t kNone = -1;
   struct Row {
     at::Tensor elements;
-    std::int64_t block = kNone;  ///< that is summed
+    std::int64_t block = kNone;  ///< that backward is in, or that is summed
     std::unique_ptr<Work> work;  ///< null when it is done
   };
 
-  Row& row_of(std::int64_t block) { return rows_[static_cast<std::size_t>(block % kNumRows)]; }
+  Row& row_of(std::int64_t block);
+  void take_gradients(std::int64_t block);
   void settle(Row& row);
   void settle_all();
 
@@ -58,7 +63,7 @@ class BlockGradients {
   CommDtype comm_dtype_;
   std::vector<Leaves> blocks_;
   std::vector<at::Tensor> parts_;
-  std::array<Row, kNumRows> rows_;
+  std::array<Row, kNumRows + 1> rows_;
 };
 
 }  // namespace multicard

@@ -1,13 +1,15 @@
 #include "sharding/ShardedBlocks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "dist/RankConditions.hpp"
 #include "kernels/SavedPointer.hpp"
 
 namespace multicard {
@@ -16,11 +18,13 @@ namespace multicard {
 // that it goes to held block i - 1, whose computing has been enqueued before, and a gather waits for what has been
 // enqueued. In backward it is block i - 1, in the slot of block i + 1. A block that is needed again while it is still
 // in its slot, as the last ones are when backward begins and the first ones when the next pass does, is not gathered
-// again, unless values have changed. So a step of L blocks takes 2 L - 4 gathers, the first one, or one after an
-// update, 2 L - 2.
+// again, unless values have changed. So a step of L layers takes 2 L - 4 gathers, the first one, or one after an
+// update, 2 L - 2. Ends that are split share a slot: each pass takes 2 more, of tied ends the first one takes 1. The
+// output layer is in the slot when backward begins; backward through the embedding does not read it.
 //
 // The gradients of trained blocks are summed when backward leaves a block: after block i - 1 has started to be
-// gathered, and while it computes.
+// gathered, and while it computes. That of the output layer is computed along with the loss: its row is there from
+// forward on. Tied ends are summed once, when backward leaves the embedding.
 
 namespace {
 
@@ -55,18 +59,24 @@ void SplitBlock::take() const {
 
 ShardSizes::ShardSizes(const std::vector<SplitBlock>& blocks, int num_ranks, Gathered gathered) {
   const auto ranks = static_cast<std::size_t>(num_ranks);
+  std::array<std::int64_t, 2> largest_buffers{};  // of layers and of ends
   for (const SplitBlock& block : blocks) {
     const std::size_t whole = rounded_up(block.gathered.bytes(), ranks * BorrowedMemory::kAlignment);
     parts.push_back(static_cast<std::int64_t>(whole / ranks * block.ratio));
     buffers.push_back(static_cast<std::int64_t>(whole));
-    row = std::max(row, static_cast<std::int64_t>(whole * block.ratio));
+    std::int64_t& largest_row = block.is_end ? end_row : row;
+    largest_row = std::max(largest_row, static_cast<std::int64_t>(whole * block.ratio));
+    std::int64_t& largest = largest_buffers[block.is_end ? 1 : 0];
+    largest = std::max(largest, buffers.back());
     whole_bytes += block.kept.contents();
   }
-  if (gathered == Gathered::while_computed) buffers.assign(2, *std::max_element(buffers.begin(), buffers.end()));
+  if (gathered == Gathered::until_changed) return;
+  buffers.assign(2, largest_buffers[0]);
+  if (end_row > 0) buffers.push_back(largest_buffers[1]);
 }
 
 std::int64_t ShardSizes::spared_gradient_bytes() const {
-  return whole_bytes - std::accumulate(parts.begin(), parts.end(), BlockGradients::kNumRows * row);
+  return whole_bytes - std::accumulate(parts.begin(), parts.end(), BlockGradients::kNumRows * row + end_row);
 }
 
 std::int64_t ShardSizes::bytes() const {
@@ -88,7 +98,7 @@ ShardedBlocks::ShardedBlocks(std::vector<SplitBlock> blocks, const ShardRanks& r
   // Here, where ranks agree on errors, and not in fill().
   const bool is_rounded =
       std::any_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.memory.is_rounded(); });
-  if (is_rounded) wide_ = at::empty({sizes_.row}, options);
+  if (is_rounded) wide_ = at::empty({std::max(sizes_.row, sizes_.end_row)}, options);
 }
 
 void ShardedBlocks::fill(std::int64_t block, const std::function<void()>& body) {
@@ -115,7 +125,7 @@ std::optional<ElementRange> ShardedBlocks::kept_of(std::int64_t block, const at:
 
 void ShardedBlocks::set_parameters(const std::vector<std::vector<at::Tensor>>& block_weights) {
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
-    BlockGradients::Leaves leaves;
+    BlockGradients::Leaves leaves{blocks_[block].memory.is_end};
     for (const at::Tensor& weight : block_weights[block]) {
       const std::optional<std::size_t> offset = blocks_[block].memory.kept.offset_of(weight);
       if (!offset) continue;
@@ -151,30 +161,32 @@ void ShardedBlocks::values_changed() {
   }
 }
 
-void ShardedBlocks::before_forward(std::int64_t block) {
-  if (block == 0 && are_unequal_) {
-    anyone_computes(true);
+void ShardedBlocks::before_forward(std::int64_t turn) {
+  if (turn == 0 && are_unequal_) {
+    on_any_rank(collectives_, true);
     if (second_ != nullptr) second_passes_ = second_->num_passes_ + 1;
   }
-  num_passed_ = (block + 1) % num_blocks();
+  num_passed_ = (turn + 1) % num_turns();
   if (num_passed_ == 0) ++num_passes_;
-  use(block);
-  start(block + 1);
+  use(turn);
+  start(turn + 1);
+  if (is_head(turn) && gradients_ && at::GradMode::is_enabled()) gradients_->open(block_at(turn));
 }
 
-void ShardedBlocks::after_forward(std::int64_t block) {
-  blocks_[static_cast<std::size_t>(block)].memory.take();
+void ShardedBlocks::after_forward(std::int64_t turn) {
+  blocks_[static_cast<std::size_t>(block_at(turn))].memory.take();
 }
 
-void ShardedBlocks::before_backward(std::int64_t block) {
-  use(block);
-  if (block > deepest_) start(block - 1);
-  if (gradients_) gradients_->begin(block);
+void ShardedBlocks::before_backward(std::int64_t turn) {
+  if (!is_embedding(turn)) use(turn);
+  if (turn > deepest_ && !is_embedding(turn - 1)) start(turn - 1);
+  if (gradients_) gradients_->begin(block_at(turn));
 }
 
-void ShardedBlocks::after_backward(std::int64_t block) {
-  if (gradients_) gradients_->end(block);
-  blocks_[static_cast<std::size_t>(block)].memory.take();
+void ShardedBlocks::after_backward(std::int64_t turn) {
+  const bool is_left_open = is_head(turn) && has_tied_ends();
+  if (gradients_ && !is_left_open) gradients_->end(block_at(turn));
+  blocks_[static_cast<std::size_t>(block_at(turn))].memory.take();
 }
 
 void ShardedBlocks::begin_unequal_passes(BlockHooks* second) {
@@ -185,27 +197,21 @@ void ShardedBlocks::begin_unequal_passes(BlockHooks* second) {
 
 // A rank that has failed within a pass, or before the one that follows it, makes the rest of both.
 void ShardedBlocks::end_unequal_passes() {
+  const at::NoGradGuard no_grad;  // as in the passes of others
   are_unequal_ = false;
   if (num_passed_ > 0) pass_by(num_passed_);
   if (second_ != nullptr && second_->num_passes_ < second_passes_) second_->pass_by(second_->num_passed_);
-  while (anyone_computes(false)) {
+  while (on_any_rank(collectives_, false)) {
     idle_forward();
     if (second_ != nullptr) second_->idle_forward();
   }
   second_ = nullptr;
 }
 
-bool ShardedBlocks::anyone_computes(bool this_rank) {
-  const at::Tensor ranks =
-      at::full({1}, this_rank ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(collectives_.device()));
-  collectives_.all_reduce(ranks);
-  return ranks.item<float>() > 0;
-}
-
 void ShardedBlocks::pass_by(std::int64_t first) {
-  for (std::int64_t block = first; block < num_blocks(); ++block) {
-    before_forward(block);
-    after_forward(block);
+  for (std::int64_t turn = first; turn < num_turns(); ++turn) {
+    before_forward(turn);
+    after_forward(turn);
   }
 }
 
@@ -214,9 +220,9 @@ void ShardedBlocks::idle_forward() {
 }
 
 void ShardedBlocks::idle_backward() {
-  for (std::int64_t block = num_blocks() - 1; block >= deepest_; --block) {
-    before_backward(block);
-    after_backward(block);
+  for (std::int64_t turn = num_turns() - 1; turn >= deepest_; --turn) {
+    before_backward(turn);
+    after_backward(turn);
   }
 }
 
@@ -225,9 +231,17 @@ at::Tensor ShardedBlocks::idle_loss() {
   return IdlePass::apply(zero, this);
 }
 
-void ShardedBlocks::start(std::int64_t block) {
-  if (block < 0 || block >= num_blocks() || slot_of(block).block == block) return;
+ShardedBlocks::Slot& ShardedBlocks::slot_of(std::int64_t block) {
+  const auto number = static_cast<std::size_t>(block);
+  if (ranks_.gathered == Gathered::until_changed) return slots_[number];
+  return blocks_[number].memory.is_end ? slots_[2] : slots_[number % 2];
+}
+
+void ShardedBlocks::start(std::int64_t turn) {
+  if (turn < 0 || turn >= num_turns()) return;
+  const std::int64_t block = block_at(turn);
   Slot& slot = slot_of(block);
+  if (slot.block == block) return;
   if (slot.block != kNone) blocks_[static_cast<std::size_t>(slot.block)].memory.take();
   if (slot.gathering) slot.gathering->wait();
   if (leftovers_ == Leftovers::poisoned) slot.buffer.fill_(0xff);
@@ -246,8 +260,9 @@ at::Tensor ShardedBlocks::sent(const Block& block, const at::Tensor& buffer) con
   return place;
 }
 
-void ShardedBlocks::use(std::int64_t block) {
-  start(block);
+void ShardedBlocks::use(std::int64_t turn) {
+  start(turn);
+  const std::int64_t block = block_at(turn);
   Slot& slot = slot_of(block);
   if (slot.gathering) slot.gathering->wait();
   slot.gathering.reset();

@@ -1,7 +1,6 @@
 #include "sharding/ShardedNetwork.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -11,8 +10,8 @@
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 
+#include "dist/RankConditions.hpp"
 #include "nn/language/LanguageNetwork.hpp"
 #include "nn/layers/InitialWeights.hpp"
 
@@ -41,30 +40,17 @@ std::map<std::string, int> owners_of(const WeightSinks& sinks, int num_ranks) {
   return owners;
 }
 
-/// Collective. Whether no rank has failed; one that has throws.
-bool on_all_ranks(TensorCollectives& collectives, const std::function<void()>& body) {
-  std::exception_ptr error;
-  try {
-    body();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  const at::Tensor failed =
-      at::full({1}, error ? 1.0 : 0.0, at::TensorOptions().dtype(at::kFloat).device(collectives.device()));
-  collectives.all_reduce(failed);
-  if (error) std::rethrow_exception(error);
-  return failed.item<float>() == 0;
-}
-
-std::vector<std::vector<at::Tensor>> block_weights_of(const Llama& network) {
+std::vector<std::vector<at::Tensor>> block_weights_of(const Llama& network, std::int64_t num_blocks) {
   std::vector<std::vector<at::Tensor>> all;
-  for (std::int64_t block = 0; block < network.config().num_layers; ++block)
-    all.push_back(tensors_of(network.block_weights(block)));
+  for (std::int64_t block = 0; block < num_blocks; ++block)
+    all.push_back(tensors_of(network.split_weights(block)));
   return all;
 }
 
-SplitBlock split_block(const Llama::BlockMatrices& matrices, const NetworkPlan& plan) {
-  return plan.copies ? SplitBlock(matrices.kept, matrices.multiplied) : SplitBlock(matrices.kept);
+SplitBlock split_block(const BlockMatrices& matrices, const NetworkPlan& plan) {
+  SplitBlock block = plan.copies ? SplitBlock(matrices.kept, matrices.multiplied) : SplitBlock(matrices.kept);
+  block.is_end = matrices.is_end;
+  return block;
 }
 
 /// Fills a network.
@@ -75,24 +61,28 @@ class Loading {
         network_(network),
         blocks_(blocks),
         collectives_(collectives),
-        owners_(owners_of(network.sinks(), collectives.size())) {}
+        owners_(owners_of(network.sinks(), collectives.size())) {
+    for (std::int64_t block = 0; block < blocks.num_blocks(); ++block)
+      for (const NamedTensor& weight : network.split_weights(block))
+        block_weights_.insert(weight.name);
+  }
 
   std::uint64_t bytes_read() const { return bytes_read_; }
 
   /// Collective. \return whether all ranks could
   bool run() {
-    for (std::int64_t block = 0; block < blocks_.num_blocks(); ++block)
+    for (std::int64_t block = 0; block < blocks_.num_blocks() && plan_.has_values(); ++block)
       if (!fill(block)) return false;
-    return on_all_ranks(collectives_, [&] { fill_ends(); });
+    return done_on_every_rank(collectives_, [&] { fill_rest(); });
   }
 
  private:
   /// Collective.
   bool fill(std::int64_t block) {
     bool is_filled = false;
-    const WeightSinks sinks = network_.block_sinks(block);
+    const WeightSinks sinks = network_.split_sinks(block);
     blocks_.fill(block, [&] {
-      is_filled = on_all_ranks(collectives_, [&] { read(block, sinks); });
+      is_filled = done_on_every_rank(collectives_, [&] { read(block, sinks); });
       if (!is_filled) return;
       for (const WeightSink& sink : sinks)
         sink.share(
@@ -105,9 +95,7 @@ class Loading {
     WeightSinks own;
     std::copy_if(sinks.begin(), sinks.end(), std::back_inserter(own),
                  [&](const WeightSink& sink) { return owners_.at(sink.name) == collectives_.rank(); });
-    const NamedTensors weights = network_.block_weights(block);
-    for (const NamedTensor& weight : weights)
-      block_weights_.insert(weight.name);
+    const NamedTensors weights = network_.split_weights(block);
     if (!plan_.files) return fill_initial_weights(weights, own, plan_.config.initializer_range, *plan_.random_seed);
     for (const NamedTensor& weight : weights) {
       const std::optional<ElementRange> kept = blocks_.kept_of(block, weight.tensor);
@@ -123,12 +111,13 @@ class Loading {
     bytes_read_ += plan_.files->load_range({weight.name, range.first, values}, output());
   }
 
-  void fill_ends() {
-    NamedTensors ends = network_.weights();
-    std::erase_if(ends, [&](const NamedTensor& weight) { return block_weights_.contains(weight.name); });
-    if (!plan_.files) return fill_initial_weights(ends, {}, plan_.config.initializer_range, *plan_.random_seed);
+  void fill_rest() {
+    if (!plan_.has_values()) return fill_zeros(network_.weights());
+    NamedTensors rest = network_.weights();
+    std::erase_if(rest, [&](const NamedTensor& weight) { return block_weights_.contains(weight.name); });
+    if (!plan_.files) return fill_initial_weights(rest, {}, plan_.config.initializer_range, *plan_.random_seed);
     if (output() == OutputLayer::tied && collectives_.rank() == 0) plan_.files->require_one_matrix();
-    for (const NamedTensor& weight : ends)
+    for (const NamedTensor& weight : rest)
       read(weight, {0, weight.tensor.numel()});
   }
 
@@ -151,21 +140,22 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
   TensorCollectives& collectives = *ranks.group;
   ShardedNetwork made;
   std::vector<SplitBlock> memories;
-  const auto take = [&](const Llama::BlockMatrices& matrices) {
+  const auto take = [&](const BlockMatrices& matrices) {
     memories.push_back(split_block(matrices, plan));
     memories.back().take();
   };
-  bool has_memory = on_all_ranks(collectives, [&] {
-    made.network =
-        std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format, take, plan.copies);
+  bool has_memory = done_on_every_rank(collectives, [&] {
+    made.network = std::make_unique<Llama>(plan.config, plan.dtype, collectives.device(), plan.format,
+                                           Splitting{take, plan.copies, plan.ends});
   });
-  has_memory = has_memory && on_all_ranks(collectives, [&] {
+  has_memory = has_memory && done_on_every_rank(collectives, [&] {
                  made.blocks = std::make_shared<ShardedBlocks>(std::move(memories), ranks, leftovers);
                });
   made.is_filled = has_memory;
   if (!has_memory) return made;
   made.network->set_block_hooks(made.blocks);
-  if (!plan.format.is_quantised()) made.blocks->set_parameters(block_weights_of(*made.network));
+  if (!plan.format.is_quantised())
+    made.blocks->set_parameters(block_weights_of(*made.network, made.blocks->num_blocks()));
   Loading loading(plan, *made.network, *made.blocks, collectives);
   made.is_filled = loading.run();
   made.blocks->end_filling();
@@ -173,11 +163,11 @@ ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& r
   return made;
 }
 
-ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks, Gathered gathered) {
+std::vector<SplitBlock> split_blocks_of(const NetworkPlan& plan) {
   std::vector<SplitBlock> memories;
-  const auto note = [&](const Llama::BlockMatrices& matrices) { memories.push_back(split_block(matrices, plan)); };
-  const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format, note, plan.copies);
-  return {memories, num_ranks, gathered};
+  const auto note = [&](const BlockMatrices& matrices) { memories.push_back(split_block(matrices, plan)); };
+  const Llama shapes(plan.config, plan.dtype, at::kMeta, plan.format, Splitting{note, plan.copies, plan.ends});
+  return memories;
 }
 
 }  // namespace multicard

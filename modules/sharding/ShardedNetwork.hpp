@@ -18,9 +18,9 @@ struct ShardedNetwork {
   bool is_filled = true;                       ///< not where another rank has failed
 };
 
-/// Collective. The network of load_network(), with the same weights. Each rank reads the ends, the small tensors and
-/// its part of the blocks; of weights that are packed each is read, and packed, by one rank. Memory is taken for one
-/// whole block at a time.
+/// Collective. The network of load_network(), with the same weights. Each rank reads the small tensors, its part of the
+/// blocks and, of ends that are not split, all; of weights that are packed each is read, and packed, by one rank.
+/// Memory is taken for one whole block at a time.
 ///
 /// Weights that are not packed are parameters (ShardedBlocks::set_parameters()).
 ///
@@ -29,7 +29,7 @@ struct ShardedNetwork {
 ShardedNetwork load_sharded_network(const NetworkPlan& plan, const ShardRanks& ranks,
                                     ShardedBlocks::Leftovers leftovers = ShardedBlocks::Leftovers::kept);
 
-/// What each of `num_ranks` ranks, which need not be there, holds of such a network. Takes no memory.
-ShardSizes sizes_of(const NetworkPlan& plan, int num_ranks, Gathered gathered);
+/// What is split of such a network, for its sizes. Takes no memory.
+std::vector<SplitBlock> split_blocks_of(const NetworkPlan& plan);
 
 }  // namespace multicard

@@ -16,7 +16,8 @@ Exposed: what receiving adds to computing in a step of one micro-batch of T toke
 computing. The step is played block by block: all blocks are equal, and one collective at a time is on the link, at its
 full rate, in the order of the program (ShardedBlocks.cpp). A block is gathered while the one before it computes; its
 gradients are summed while backward is in the one below, and before that in the next but one, which uses the same
-memory. What follows backward (output layer, embedding, adapters) is exposed. There is no latency.
+memory. Embedding and output layer, where they are split, are gathered and summed likewise, but the embedding before any
+block and after all of them. What follows backward (norms, adapters, what is whole) is exposed. There is no latency.
 """
 import argparse
 import collections
@@ -77,32 +78,48 @@ CASES = {
 class Model:
     num_blocks: int
     block: int  # weights
-    ends: int  # weights of embedding and output layer
+    end: int  # weights of the embedding, and of the output layer
+    is_tied: bool  # both are one
 
     @staticmethod
     def of(config):
         hidden, inner = config["hidden_size"], config["intermediate_size"]
         keys = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
-        ends = (1 if config["tie_word_embeddings"] else 2) * config["vocab_size"] * hidden
-        return Model(config["num_hidden_layers"], 2 * hidden * (hidden + keys) + 3 * hidden * inner, ends)
+        return Model(config["num_hidden_layers"], 2 * hidden * (hidden + keys) + 3 * hidden * inner,
+                     config["vocab_size"] * hidden, config["tie_word_embeddings"])
+
+    @property
+    def ends(self):
+        return self.end if self.is_tied else 2 * self.end
 
     @property
     def weights(self):
         return self.num_blocks * self.block + self.ends
 
+    def is_end(self, size):
+        """Of what is gathered or summed, in 16 or 32 bits."""
+        return any(abs(size / (width * self.end) - 1) < 0.01 for width in (2, 4))
+
 
 @dataclasses.dataclass
 class Sent:
-    """Bytes of a step, S of each collective: of all gathers of blocks, of all sums that may overlap, and the rest."""
+    """Bytes of a step, S of each collective: of all gathers of blocks, of all sums that may overlap, and the rest; of
+    ends that are split those of each gather and each sum, in the order of the step."""
 
     gathers: float
     sums: float
     rest: float
     num_gathers: int
+    end_gathers: tuple = ()
+    end_sums: tuple = ()
+
+    @property
+    def of_ends(self):
+        return sum(self.end_gathers) + sum(self.end_sums)
 
     @property
     def all(self):
-        return self.gathers + self.sums + self.rest
+        return self.gathers + self.sums + self.rest + self.of_ends
 
 
 def size_of(what, counted, ranks):
@@ -111,18 +128,20 @@ def size_of(what, counted, ranks):
             "send and receive groups": counted}[what]
 
 
-def sent_in(order, case, ranks):
+def sent_in(order, case, model, ranks):
     found = [(what, size_of(what, counted, ranks)) for what, counted, _ in order if what != "gemm"]
     gathers = [size for what, size in found if what == "ncclAllGather"]
     sums = [size for what, size in found if what != "ncclAllGather"]
     everything = sum(gathers) + sum(sums)
     if not case.splits_blocks:  # sums overlap with backward, what follows the update does not
         return Sent(0, sum(sums), sum(gathers), 0)
+    ends = [tuple(size for size in sizes if case.trains_all and model.is_end(size)) for sizes in (gathers, sums)]
     block = collections.Counter(gathers).most_common(1)[0][0]
     of_blocks = gathers.count(block) * block
     # Equal sums, of as many as there are blocks.
     size, number = collections.Counter(sums).most_common(1)[0] if case.trains_all else (0, 0)
-    return Sent(of_blocks, size * number, everything - of_blocks - size * number, gathers.count(block))
+    rest = everything - of_blocks - size * number - sum(map(sum, ends))
+    return Sent(of_blocks, size * number, rest, gathers.count(block), *ends)
 
 
 def count(case, shape, inputs, ranks):
@@ -136,7 +155,7 @@ def count(case, shape, inputs, ranks):
         "model.random_weights=true", "evaluate.prompts=null", "method={name: %s}" % case.method,
         "parallel.shard=" + case.shard, "run.global_batch=%d" % ranks, "run.output=%s" % output, *case.more,
         memory_mib=MEMORY_MIB, largest_copy_mib=1, order=True)
-    return sent_in(found[0].order, case, ranks)
+    return sent_in(found[0].order, case, Model.of(config), ranks)
 
 
 class Link:
@@ -165,10 +184,19 @@ def exposed_seconds(sent, case, model, ranks, tokens, rate):
     def start(block):
         if 0 <= block < blocks and block not in placed:
             placed[block] = link.send(now, gather)
+    end_gathers, end_sums = ([size * received for size in sizes] for sizes in (sent.end_gathers, sent.end_sums))
+    if end_gathers:  # of the embedding
+        now = link.send(now, end_gathers[0])
+    head = 0.0
     for block in range(blocks):
         start(block)
         start(block + 1)
+        if block == blocks - 1 and len(end_gathers) > 1:
+            head = link.send(now, end_gathers[1])
         now = max(now, placed[block]) + forward
+    now = max(now, head)
+    if len(end_sums) > 1:  # whose gradient is computed along with the loss
+        link.send(now, end_sums[0])
     if case.splits_blocks and not case.stay_gathered:
         placed = {block: placed[block] for block in range(blocks - 2, blocks)}
     for block in reversed(range(blocks)):
@@ -178,6 +206,8 @@ def exposed_seconds(sent, case, model, ranks, tokens, rate):
             now = max(now, summed.get(block + 2, 0.0))
         now += backward
         summed[block] = link.send(now, row)
+    if end_sums:  # of the embedding
+        link.send(now, end_sums[-1])
     return link.send(max(now, link.free), sent.rest * received) - blocks * (forward + backward)
 
 

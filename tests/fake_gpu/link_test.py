@@ -16,14 +16,15 @@ MODEL = Model.of(SMOLLM2)
 BLOCKS, ENDS, L = MODEL.num_blocks * MODEL.block, MODEL.ends, MODEL.num_blocks
 BASE, NF4 = 2, 0.53  # bytes of a frozen weight
 AFTER_UPDATE, KEPT = (2 * L - 2) / L, (2 * L - 4) / L  # how often blocks are gathered
-# Gathers of blocks, sums that overlap, the rest without adapters and norms.
+# Gathers of blocks, sums that overlap, embedding and output layer (which are one) where they are split, and the rest
+# without adapters and norms.
 DOCUMENTED = {
-    "full tuning, none": (0, 8 * MODEL.weights, 0),
-    "full tuning, optimizer": (2 * BLOCKS, 4 * BLOCKS, 8 * ENDS),
-    "full tuning, full": (2 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 8 * ENDS),
-    "full tuning, full, bf16 gradients": (2 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 6 * ENDS),
-    "LoRA, full": (BASE * BLOCKS * KEPT, 0, None),
-    "QLoRA, full": (NF4 * BLOCKS * KEPT, 0, None),
+    "full tuning, none": (0, 8 * MODEL.weights, 0, 0),
+    "full tuning, optimizer": (2 * BLOCKS, 4 * BLOCKS, 6 * ENDS, 0),
+    "full tuning, full": (2 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 6 * ENDS, 0),
+    "full tuning, full, bf16 gradients": (2 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 4 * ENDS, 0),
+    "LoRA, full": (BASE * BLOCKS * KEPT, 0, 0, None),
+    "QLoRA, full": (NF4 * BLOCKS * KEPT, 0, 0, None),
 }
 
 
@@ -37,9 +38,9 @@ class Links(unittest.TestCase):
             with self.subTest(case=name):
                 sent = count(case, (inputs.smollm2(), SMOLLM2), inputs, 2)
                 print("      %s: %.3f bytes per weight" % (name, sent.all / MODEL.weights))
-                for found, expected in zip((sent.gathers, sent.sums, sent.rest), DOCUMENTED[name]):
+                for found, expected in zip((sent.gathers, sent.sums, sent.of_ends, sent.rest), DOCUMENTED[name]):
                     if expected is not None:
-                        self.assertAlmostEqual(found, expected, delta=0.03 * max(expected, 0.01 * MODEL.weights))
+                        self.assertAlmostEqual(found, expected, delta=0.03 * max(expected, 0.1 * MODEL.weights))
 
     def test_tokens_that_hide_what_is_sent(self):
         """As in docs/sharding.md, "What it costs"."""
@@ -51,9 +52,10 @@ class Links(unittest.TestCase):
 
     def test_few_tokens_hide_nothing_and_many_all_but_the_borders(self):
         rate, received = 50e9, 7 / 8 / 50e9
-        full = Sent(gathers=2 * BLOCKS * AFTER_UPDATE, sums=4 * BLOCKS, rest=8 * ENDS, num_gathers=2 * L - 2)
+        full = Sent(gathers=2 * BLOCKS * AFTER_UPDATE, sums=4 * BLOCKS, rest=0, num_gathers=2 * L - 2,
+                    end_gathers=(2 * ENDS, 2 * ENDS), end_sums=(4 * ENDS, 4 * ENDS))
         lora = Sent(gathers=BASE * BLOCKS * KEPT, sums=0, rest=1e6, num_gathers=2 * L - 4)
-        for name, sent, borders in (("full tuning, full", full, 2 * MODEL.block + 4 * MODEL.block + 8 * ENDS),
+        for name, sent, borders in (("full tuning, full", full, (2 + 4) * (MODEL.block + ENDS)),
                                     ("LoRA, full", lora, 1e6)):
             few, many = (exposed_seconds(sent, CASES[name], MODEL, 8, tokens, rate) for tokens in (0, 1e6))
             self.assertAlmostEqual(few, sent.all * received)

@@ -6,6 +6,8 @@ usage: order_test.py NAME   runs one test class; see fake_run.py
 """
 
 import dataclasses
+import json
+from pathlib import Path
 
 from fake_run import Counts, FakeGpuTest, main
 from tuning_case import deeper_model
@@ -47,27 +49,34 @@ def merged(words):
     return found
 
 
-def micro_batch(products, part, sums, keeps):
+def micro_batch(products, part, sums, keeps, ends=(), are_tied=True):
     """Its collectives, and how many matrix products are between them. `part`: bytes that a rank has of a block; `sums`:
-    the words for the sum of a block's gradients, by row; `keeps`: the first two blocks are in place."""
+    the words for the sum of a block's gradients, by row; `keeps`: what the pass begins with is in place; `ends`: where
+    embedding and output layer are split, the words for gathering one of them and for the sum of its gradient."""
     words = []
 
     def gather(block):
         words.append("gather of block %d: %d" % (block, part))
+    if ends and not (keeps and are_tied):
+        words.append(ends[0])
     for block in range(NUM_BLOCKS):
         if block == 0 and not keeps:
             gather(0)
         if block + 1 < NUM_BLOCKS and (block + 1 >= 2 or not keeps):
             gather(block + 1)  # before the block computes
+        if ends and block + 1 == NUM_BLOCKS and not are_tied:
+            words.append(ends[0])
         words.append(products.forward)
     words.append(products.output)
+    if ends and not are_tied:
+        words.append(ends[1])
     for block in reversed(range(NUM_BLOCKS)):
         if 0 <= block - 1 < NUM_BLOCKS - 2:
             gather(block - 1)  # before the block computes, and so before the sum of its gradients
         words.append(products.backward if block > 0 else products.first_backward)
         if sums:
             words.append(sums[(NUM_BLOCKS - 1 - block) % len(sums)])
-    return words
+    return words + list(ends[1:])
 
 
 class Observed:
@@ -119,39 +128,51 @@ class Order(FakeGpuTest):
                 self.assertEqual(gathers, one.number("gather of block"))
 
     @staticmethod
-    def ends(ranks):
-        """What follows backward where all weights are trained: norms of blocks, and the embedding, which is the output
-        layer too."""
+    def ends(ranks, sum_word="ncclReduceScatter %d", width=4):
+        """The words for micro_batch()."""
+        part = VOCABULARY * HIDDEN // ranks
+        return ["ncclAllGather %d" % (4 * part), sum_word % (width * part)]
+
+    @staticmethod
+    def norms(ranks, sum_word="ncclReduceScatter %d", width=4):
+        """What follows backward where all weights are trained."""
         unit = ALIGNMENT * ranks
         part = (NUM_NORMS * ALIGNMENT + unit - 1) // unit * ALIGNMENT
-        sums = [4 * part, 4 * VOCABULARY * HIDDEN // ranks]
-        values = [4 * part * HIDDEN // ALIGNMENT, sums[1]]  # without the gaps
-        return (["ncclReduceScatter %d" % bytes_ for bytes_ in sums] + [NORM, STATUS] +
-                ["ncclAllGather %d" % bytes_ for bytes_ in values])
+        values = 4 * part * HIDDEN // ALIGNMENT  # without the gaps
+        return [sum_word % (width * part), NORM, STATUS, "ncclAllGather %d" % values]
 
     def test_trained_weights(self):
         for ranks in (2, 4):
             part = 4 * BLOCK // ranks
             sums = ["sum of row 0: %d" % part, "sum of row 1: %d" % part]
             found = self.observed(ranks, part, "method={name: full}")
-            self.check(micro_batch(FULL, part, sums, keeps=False) + self.ends(ranks), found, 2 * NUM_BLOCKS - 2)
+            self.check(micro_batch(FULL, part, sums, keeps=False, ends=self.ends(ranks)) + self.norms(ranks), found,
+                       2 * NUM_BLOCKS - 2)
             self.assertEqual(NUM_BLOCKS, found[0].number("sum of row"))
 
     def test_trained_weights_with_two_micro_batches(self):
         part = 4 * BLOCK // 2
-        sums = ["sum of row 0: %d" % part, "sum of row 1: %d" % part]
+        sums, ends = ["sum of row 0: %d" % part, "sum of row 1: %d" % part], self.ends(2)
         found = self.observed(2, part, "method={name: full}", "run.micro_batch=1")
-        self.check(micro_batch(FULL, part, sums, keeps=False) + micro_batch(FULL, part, sums, keeps=True) +
-                   self.ends(2), found, 4 * NUM_BLOCKS - 6)
+        self.check(micro_batch(FULL, part, sums, False, ends) + micro_batch(FULL, part, sums, True, ends) +
+                   self.norms(2), found, 4 * NUM_BLOCKS - 6)
+
+    def test_embedding_and_output_layer_of_their_own(self):
+        part = 4 * BLOCK // 2
+        config = json.loads(Path(self.model, "config.json").read_text())
+        Path(self.model, "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
+        sums, ends = ["sum of row 0: %d" % part, "sum of row 1: %d" % part], self.ends(2)
+        found = self.observed(2, part, "method={name: full}", "model.random_weights=true", "run.micro_batch=1")
+        self.check(micro_batch(FULL, part, sums, False, ends, are_tied=False) +
+                   micro_batch(FULL, part, sums, True, ends, are_tied=False) + self.norms(2), found,
+                   4 * NUM_BLOCKS - 6)
 
     def test_trained_weights_with_gradients_in_16_bits(self):
         """Which ranks send each other, the whole of what they sum."""
-        part = 4 * BLOCK // 2
+        part, sum_word, width = 4 * BLOCK // 2, "send and receive groups %d", 2 * 2  # 2 parts of half the width
         found = self.observed(2, part, "method={name: full}", "parallel.gradient_dtype=bf16")
-        ends = self.ends(2)
-        ends[:2] = ["send and receive groups %s" % word.split()[1] for word in ends[:2]]  # 2 parts of half the width
-        self.check(micro_batch(FULL, part, ["send and receive groups %d" % (2 * BLOCK)], keeps=False) + ends, found,
-                   2 * NUM_BLOCKS - 2)
+        self.check(micro_batch(FULL, part, [sum_word % (2 * BLOCK)], False, self.ends(2, sum_word, width)) +
+                   self.norms(2, sum_word, width), found, 2 * NUM_BLOCKS - 2)
 
     def test_a_frozen_base(self):
         for ranks, dtype, width in ((2, "fp32", 4), (2, "bf16", 2), (4, "bf16", 2)):

@@ -8,6 +8,7 @@
 
 #include "nn/language/LanguageNetwork.hpp"
 #include "nn/language/Llama.hpp"
+#include "nn/layers/InitialWeights.hpp"
 #include "state/ModelFolder.hpp"
 
 namespace multicard {
@@ -76,18 +77,14 @@ LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
 }
 
 // Without the files' values: only sizes matter to a measurement, and zeros are made in a moment.
-std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::int64_t num_layers, WeightFormat format) {
+NetworkPlan plan_of_layers(const std::string& folder, at::ScalarType dtype, std::int64_t num_layers,
+                           WeightFormat format) {
   NetworkPlan plan = plan_of_shape(folder, dtype, format);
   LlamaConfig& config = plan.config;
   make_blocks_equal(config);
   config.num_layers = std::min(num_layers, config.num_layers);
   if (!config.windows.empty()) config.windows.resize(static_cast<std::size_t>(config.num_layers));
-  auto network = std::make_unique<Llama>(config, dtype, device, plan.format);
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& weight : network->weights())
-    at::Tensor(weight.tensor).zero_();
-  return network;
+  return plan;
 }
 
 NetworkPlan plan_of_shape(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
@@ -126,13 +123,18 @@ void check_files(const NetworkPlan& plan) {
 
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed, WeightFormat format) {
-  const NetworkPlan plan = plan_network(folder, dtype, random_seed, format);
-  auto network = std::make_unique<Llama>(plan.config, dtype, device, plan.format);
+  return load_network(plan_network(folder, dtype, random_seed, format), device);
+}
+
+std::unique_ptr<Llama> load_network(const NetworkPlan& plan, at::Device device) {
+  auto network = std::make_unique<Llama>(plan.config, plan.dtype, device, plan.format);
   const at::NoGradGuard no_grad;
   if (plan.files)
     plan.files->load_into(network->weights(), network->sinks(), output_layer_of(plan.config));
+  else if (plan.random_seed)
+    network->initialise(*plan.random_seed);
   else
-    network->initialise(*random_seed);
+    fill_zeros(network->weights());
   return network;
 }
 

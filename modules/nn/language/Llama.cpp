@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <ATen/ops/empty.h>
+
 #include "nn/language/Int4Weight.hpp"
 #include "nn/language/LlamaImpl.hpp"
 #include "nn/layers/InitialWeights.hpp"
@@ -15,8 +17,8 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-Llama::BlockMatrices matrices_of(LlamaBlock& block) {
-  Llama::BlockMatrices all;
+BlockMatrices matrices_of(LlamaBlock& block) {
+  BlockMatrices all;
   for (const LinearGroup* group : block.groups()) {
     append(all.multiplied, group->multiplied());
     append(all.kept, group->matrices());
@@ -27,30 +29,39 @@ Llama::BlockMatrices matrices_of(LlamaBlock& block) {
 }  // namespace
 
 Llama::Impl::Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format,
-                  const BlockMade& made, std::optional<at::ScalarType> copies)
+                  const Splitting& splitting)
     : config(shape),
       options(tensor_options),
       compute(c10::typeMetaToScalarType(tensor_options.dtype())),
       ends(shape, tensor_options),
+      splits_ends(splitting.ends == Ends::split),
       table(shape, tensor_options.device()) {
   check_group_size(config, format);
+  const auto split_end = [&](const at::Tensor& weight, at::Tensor& copy) {
+    if (splitting.copies) copy = at::empty(weight.sizes(), options.dtype(*splitting.copies));
+    if (splitting.made) splitting.made({{copy.defined() ? copy : weight}, {weight}, true});
+  };
+  if (splits_ends) split_end(ends.embedding.own(), ends.embedding_copy);
   weights = ends.embedding_weights();
   for (std::int64_t number = 0; number < config.num_layers; ++number) {
     blocks.emplace_back(config, number, options, format);
     append(weights, blocks.back().weights());
     for (LinearGroup* group : blocks.back().groups())
-      if (copies) group->multiply_copy(*copies);
-    if (made) made(matrices_of(blocks.back()));
+      if (splitting.copies) group->multiply_copy(*splitting.copies);
+    if (splitting.made) splitting.made(matrices_of(blocks.back()));
   }
+  ends.add_head();
+  if (splits_ends && !ends.is_tied) split_end(ends.head.own(), ends.head_copy);
+  if (ends.is_tied) ends.head_copy = ends.embedding_copy;
   append(weights, ends.head_weights());
   parameters = weights;
   loss_chunk = automatic_chunk(ends.head.own());
 }
 
 Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format,
-             const BlockMade& made, std::optional<at::ScalarType> copies)
-    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, made,
-                                   copies)) {}
+             const Splitting& splitting)
+    : impl_(
+          std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format, splitting)) {}
 
 std::int64_t Llama::Impl::deepest_in_backward() const {
   const NamedTensors embedding = adapters.empty() ? ends.embedding_weights() : ends.saved_embedding();
@@ -58,7 +69,7 @@ std::int64_t Llama::Impl::deepest_in_backward() const {
   const auto first = std::find_if(blocks.begin(), blocks.end(), [](const LlamaBlock& block) {
     return !block.adapters().empty() || !block.saved().empty();
   });
-  return first - blocks.begin();
+  return first_layer() + (first - blocks.begin());
 }
 
 Llama::~Llama() = default;
@@ -85,9 +96,19 @@ NamedTensors Llama::block_weights(std::int64_t block) const {
   return impl_->blocks.at(static_cast<std::size_t>(block)).weights();
 }
 
-WeightSinks Llama::block_sinks(std::int64_t block) {
+NamedTensors Llama::split_weights(std::int64_t number) const {
+  if (!impl_->splits_ends) return block_weights(number);
+  if (number == 0) return impl_->ends.embedding_weights();
+  if (number <= impl_->config.num_layers) return block_weights(number - 1);
+  if (impl_->ends.is_tied) throw std::logic_error("tied ends are one");
+  return {impl_->ends.head_weights().back()};
+}
+
+WeightSinks Llama::split_sinks(std::int64_t number) {
+  const std::int64_t layer = number - impl_->first_layer();
   WeightSinks all;
-  for (LinearGroup* group : impl_->blocks.at(static_cast<std::size_t>(block)).groups())
+  if (layer < 0 || layer >= impl_->config.num_layers) return all;
+  for (LinearGroup* group : impl_->blocks[static_cast<std::size_t>(layer)].groups())
     append(all, group->sinks());
   return all;
 }
@@ -122,6 +143,7 @@ std::vector<std::string> Llama::savable_modules() const {
 
 void Llama::add_adapters(const AdapterOptions& options) {
   if (!impl_->adapters.empty()) throw std::logic_error("the network has adapters already");
+  if (impl_->splits_ends) throw std::logic_error("a network of which the ends are split has no adapters");
   const std::vector<std::string> layers = linear_layers(), adapted = adapted_layers(options, layers);
   layer_adapters(options, adapted);  // whose errors say more than those of a group
   const std::vector<std::string> saved = saved_modules(options, savable_modules(), layers);

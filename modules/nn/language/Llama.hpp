@@ -15,6 +15,7 @@
 #include "nn/language/KvCache.hpp"
 #include "nn/language/LlamaConfig.hpp"
 #include "nn/language/Lora.hpp"
+#include "nn/language/Splitting.hpp"
 #include "nn/layers/BaseWeight.hpp"
 #include "state/NamedTensor.hpp"
 #include "state/WeightSink.hpp"
@@ -56,21 +57,10 @@ enum class Adapters { on, off };
 /// Never use it under at::autocast: it casts by itself.
 class Llama {
  public:
-  /// The matrices of a block's linear layers: what products are made with, and what holds the weights, or stands for
-  /// them. They are the same unless products are made with copies.
-  struct BlockMatrices {
-    std::vector<at::Tensor> multiplied, kept;
-  };
-  /// What is done with their memory.
-  using BlockMade = std::function<void(const BlockMatrices& matrices)>;
-
   /// Weights are not initialised: fill weights() and sinks(), or call initialise(). All of them are trained until
-  /// add_adapters(); quantised ones never are. \param made called for each block before the next one takes memory
-  /// \param copies of this type are multiplied instead of the weights of linear layers, which are dense; who gives them
-  /// memory also gives them the values of the weights
-  /// \throws UsageError as check_group_size() (nn/language/Int4Weight.hpp)
+  /// add_adapters(); quantised ones never are. \throws UsageError as check_group_size() (nn/language/Int4Weight.hpp)
   Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {},
-        const BlockMade& made = {}, std::optional<at::ScalarType> copies = std::nullopt);
+        const Splitting& splitting = {});
   ~Llama();
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
@@ -84,9 +74,11 @@ class Llama {
   /// What takes the quantised weights. Used as long as the network.
   WeightSinks sinks();
   /// Those of a block.
-  /// @{
   NamedTensors block_weights(std::int64_t block) const;
-  WeightSinks block_sinks(std::int64_t block);
+  /// Those of what is split, in the order of Splitting::made.
+  /// @{
+  NamedTensors split_weights(std::int64_t number) const;
+  WeightSinks split_sinks(std::int64_t number);
   /// @}
   /// Bytes that weights(), and quantised ones, take on this rank.
   std::int64_t weight_bytes() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
 #include "state/PeftAdapter.hpp"
 
@@ -27,13 +28,14 @@ NamedTensors copy_of(const std::string& module, const SavableWeight& weight) {
 
 LlamaEnds::LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options)
     : is_tied(config.has_tied_embeddings) {
-  const auto matrix = [&] {
-    return at::empty({config.vocabulary_size, config.hidden_size}, options).requires_grad_(true);
-  };
-  embedding = matrix();
+  embedding = at::empty({config.vocabulary_size, config.hidden_size}, options).requires_grad_(true);
   norm = at::empty({config.hidden_size}, options).requires_grad_(true);
   // The same tensor twice: its gradient is the sum of what both uses give.
-  head = is_tied ? embedding.own() : matrix();
+  if (is_tied) head = embedding.own();
+}
+
+void LlamaEnds::add_head() {
+  if (!is_tied) head = at::empty_like(embedding.own()).requires_grad_(true);
 }
 
 NamedTensors LlamaEnds::embedding_weights() const {

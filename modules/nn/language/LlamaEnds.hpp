@@ -13,7 +13,10 @@ namespace multicard {
 /// Embeddings, the last norm and the output layer, which share a matrix where they are tied. Copies of them that are
 /// trained are never tied: that is what PEFT does.
 struct LlamaEnds {
+  /// All but an output layer of its own.
   LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options);
+  /// Unless it is tied.
+  void add_head();
 
   /// By their Hugging Face names; the head's are those of the norm and, unless it is tied, of the output layer.
   /// @{
@@ -34,6 +37,8 @@ struct LlamaEnds {
   void merge();
 
   SavableWeight embedding, norm, head;
+  /// Used instead of the weights, in another type; one where they are tied. Undefined: there is none.
+  at::Tensor embedding_copy, head_copy;
   bool is_tied;
 };
 

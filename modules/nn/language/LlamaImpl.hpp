@@ -8,12 +8,13 @@
 #include "nn/language/LlamaEnds.hpp"
 #include "nn/language/Rope.hpp"
 #include "nn/layers/BlockHooks.hpp"
+#include "nn/losses/TokenLoss.hpp"
 
 namespace multicard {
 
 struct Llama::Impl {
-  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format, const BlockMade& made,
-       std::optional<at::ScalarType> copies);
+  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format,
+       const Splitting& splitting);
 
   at::Tensor embedded(const at::Tensor& tokens) const;
   /// The normed output of the last block for embedded tokens, [tokens, hidden].
@@ -21,6 +22,16 @@ struct Llama::Impl {
                     std::vector<KvCache*> caches = {});
   at::Tensor hidden(const TextInput& input);
   at::Tensor logits_of(const at::Tensor& hidden_rows) const;
+  /// body(hidden, weight of the output layer), while that is there.
+  template <class Body>
+  at::Tensor with_head(at::Tensor hidden_rows, const Body& body) const {
+    const BlockPass through(splits_ends ? hooks.get() : nullptr);
+    const auto number = static_cast<std::int64_t>(blocks.size()) + 1;
+    through.enter(number, hidden_rows);
+    at::Tensor result = body(hidden_rows, head());
+    through.leave(number, result);
+    return result;
+  }
 
   template <class Function>
   void for_each_group(Function function) {
@@ -29,16 +40,20 @@ struct Llama::Impl {
         function(*group);
   }
 
-  /// The first block that backward reaches: all below have nothing that is trained. The number of blocks: none.
+  /// The first block, as hooks number them, that backward reaches: all below have nothing that is trained. One more
+  /// than the last layer: it reaches none.
   std::int64_t deepest_in_backward() const;
 
   bool uses_adapters() const { return adapters_state == Adapters::on; }
-  const at::Tensor& head() const { return ends.head.used(uses_adapters()); }
+  OutputWeight head() const;
+  /// The number of the first layer among blocks, for hooks.
+  std::int64_t first_layer() const { return splits_ends ? 1 : 0; }
 
   LlamaConfig config;
   at::TensorOptions options;
   at::ScalarType compute;
   LlamaEnds ends;
+  bool splits_ends;
   std::vector<LlamaBlock> blocks;
   NamedTensors weights, adapters, parameters;
   GrowingRopeTable table;

@@ -11,6 +11,7 @@
 #include "kernels/Matmul.hpp"
 #include "nn/language/LlamaImpl.hpp"
 #include "nn/language/RmsNorm.hpp"
+#include "nn/language/SplitEmbedding.hpp"
 #include "nn/losses/SequenceLoss.hpp"
 #include "nn/losses/TokenLoss.hpp"
 #include "profiler/BlockScope.hpp"
@@ -29,9 +30,19 @@ void check_input(const TextInput& input) {
 
 }  // namespace
 
+OutputWeight Llama::Impl::head() const {
+  OutputWeight head = ends.head.used(uses_adapters());
+  if (ends.head_copy.defined()) head.values = ends.head_copy;
+  if (splits_ends && at::GradMode::is_enabled()) head.gradient = head.leaf.grad();
+  return head;
+}
+
 at::Tensor Llama::Impl::embedded(const at::Tensor& tokens) const {
   const BlockScope scope("embedding");
-  return at::embedding(ends.embedding.used(uses_adapters()), tokens.reshape({-1})).to(compute);
+  const at::Tensor &weight = ends.embedding.used(uses_adapters()), ids = tokens.reshape({-1});
+  if (!splits_ends) return at::embedding(weight, ids).to(compute);
+  const at::Tensor& values = ends.embedding_copy.defined() ? ends.embedding_copy : weight;
+  return split_embedding(weight, values, ids, *hooks).to(compute);
 }
 
 // The residual stream is passed on as x and delta: their sum is fused into the norm that follows.
@@ -47,7 +58,7 @@ at::Tensor Llama::Impl::hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<Se
   Residual stream{std::move(embedded_tokens), {}};
   const BlockPass through(hooks.get());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i);
+    const std::int64_t number = first_layer() + static_cast<std::int64_t>(i);
     through.enter(number, stream.x, &stream.delta);
     stream = recomputes ? blocks[i].checkpointed_forward(stream, pass) : blocks[i].forward(stream, pass);
     through.leave(number, stream.x, &stream.delta);
@@ -57,7 +68,9 @@ at::Tensor Llama::Impl::hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<Se
 
 at::Tensor Llama::Impl::logits_of(const at::Tensor& hidden_rows) const {
   const at::ScalarType dtype = matmul_dtype(hidden_rows.scalar_type(), options.device());
-  return fast_matmul(hidden_rows.to(dtype), head().to(dtype).t());
+  return with_head(hidden_rows.to(dtype), [&](const at::Tensor& rows, const OutputWeight& weight) {
+    return fast_matmul(rows, weight.values.to(dtype).t());
+  });
 }
 
 at::Tensor Llama::Impl::hidden(const TextInput& input) {
@@ -77,7 +90,9 @@ void Llama::prepare_positions(std::int64_t end) {
 at::Tensor Llama::loss_sum(const TextInput& input) {
   const at::Tensor hidden = impl_->hidden(input), targets = input.targets.reshape({-1});
   const BlockScope scope("head");
-  return token_loss(hidden, impl_->head(), token_targets(targets, num_targets(input.shapes)), impl_->loss_chunk);
+  return impl_->with_head(hidden, [&](const at::Tensor& rows, const OutputWeight& weight) {
+    return token_loss(rows, weight, token_targets(targets, num_targets(input.shapes)), impl_->loss_chunk);
+  });
 }
 
 SequenceLosses Llama::sequence_losses(const TextInput& input) {
@@ -88,7 +103,10 @@ SequenceLosses Llama::sequence_losses(const TextInput& input) {
   sequences.num_sequences = static_cast<std::int64_t>(plan->sequences.size());
   const at::Tensor hidden = impl_->hidden(impl_->embedded(input.tokens), plan, plan->longest);
   const BlockScope scope("head");
-  return {multicard::sequence_losses(hidden, impl_->head(), sequences, impl_->loss_chunk), sequences.counts()};
+  const at::Tensor sums = impl_->with_head(hidden, [&](const at::Tensor& rows, const OutputWeight& weight) {
+    return multicard::sequence_losses(rows, weight, sequences, impl_->loss_chunk);
+  });
+  return {sums, sequences.counts()};
 }
 
 at::Tensor Llama::logits(const at::Tensor& tokens) {

@@ -10,7 +10,8 @@ namespace multicard {
 
 /// Called on the thread that computes. In forward blocks are entered and left in order; in backward in reverse order,
 /// where that of a block begins before any of its gradients is computed, and ends when those of its leaves are there.
-/// A block whose input needs no gradient has no end in backward.
+/// A block whose input needs no gradient has no end in backward. Where the ends of a network are split, its first block
+/// is an embedding, which backward does not read, and its last one the output layer.
 class BlockHooks {
  public:
   virtual ~BlockHooks() = default;

@@ -28,6 +28,12 @@ void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks,
   }
 }
 
+void fill_zeros(const NamedTensors& weights) {
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& entry : weights)
+    if (entry.tensor.storage().nbytes() > 0) at::Tensor(entry.tensor).zero_();
+}
+
 void fill_initial_adapters(const NamedTensors& adapters, std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   StagedCopies copies;

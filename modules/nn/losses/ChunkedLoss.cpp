@@ -8,6 +8,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 
 #include "kernels/Matmul.hpp"
 #include "kernels/cpu/TokenRows.hpp"
@@ -83,6 +84,17 @@ at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
 }
 
 }  // namespace
+
+at::Tensor wide_gradient(const OutputWeight& weight, at::ScalarType wide) {
+  const bool is_there = weight.gradient.defined() && weight.gradient.scalar_type() == wide;
+  return is_there ? weight.gradient : at::zeros(weight.leaf.sizes(), weight.leaf.options().dtype(wide));
+}
+
+at::Tensor left_to_autograd(const at::Tensor& computed, const at::Tensor& gradient) {
+  if (!gradient.defined()) return computed;
+  if (!computed.is_same(gradient)) gradient.add_(computed);
+  return {};
+}
 
 ChunkedLoss::ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,
                          std::int64_t chunk)

@@ -18,6 +18,12 @@ struct ChunkLoss {
   at::Tensor gradient;  ///< of the sum of losses by the logits, in their type; with LogitGradient::none undefined
 };
 
+/// Zeros in `wide` for the gradient of an output layer: OutputWeight::gradient where that has the type.
+at::Tensor wide_gradient(const OutputWeight& weight, at::ScalarType wide);
+/// What autograd is to have of the gradient that backward has computed, of the type of the weight: all of it, or
+/// nothing once it has been added to `gradient`, OutputWeight::gradient, which may be the same tensor.
+at::Tensor left_to_autograd(const at::Tensor& computed, const at::Tensor& gradient);
+
 /// Goes over the targets in chunks. While one exists, what is allocated counts as WorkStage::logits.
 class ChunkedLoss {
  public:

@@ -24,7 +24,7 @@ struct SequenceTargets {
 /// the type of `hidden`, softmax in float32 at least; logits exist for `chunk` targets at a time. Sequences may have
 /// different gradients: while `weight` is trained, too, backward computes the logits again, as the gradient of `weight`
 /// mixes them.
-at::Tensor sequence_losses(const at::Tensor& hidden, const at::Tensor& weight, const SequenceTargets& sequences,
+at::Tensor sequence_losses(const at::Tensor& hidden, const OutputWeight& weight, const SequenceTargets& sequences,
                            std::int64_t chunk);
 
 }  // namespace multicard

@@ -25,14 +25,14 @@ using torch::autograd::variable_list;
 // GB) never exist.
 class TokenLoss : public torch::autograd::Function<TokenLoss> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
-                            const TokenTargets& targets, std::int64_t chunk_rows, bool needs_hidden,
-                            bool needs_weight) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& leaf,
+                            const OutputWeight& weight, const TokenTargets& targets, std::int64_t chunk_rows,
+                            bool needs_hidden, bool needs_weight) {
     const OperatorScope scope("multicard::token_loss");
-    const ChunkedLoss chunks(hidden, weight, targets, chunk_rows);
+    const ChunkedLoss chunks(hidden, weight.values, targets, chunk_rows);
     at::Tensor total = at::zeros({}, hidden.options().dtype(at::kDouble)), dhidden, dweight;
     if (needs_hidden) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());
-    if (needs_weight) dweight = at::zeros(weight.sizes(), weight.options().dtype(chunks.wide()));
+    if (needs_weight) dweight = wide_gradient(weight, chunks.wide());
     const auto wanted = needs_hidden || needs_weight ? LogitGradient::in_place : LogitGradient::none;
     chunks.for_each(wanted, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
       total.add_(chunk.losses.sum(at::kDouble));
@@ -42,8 +42,9 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
     context->save_for_backward({targets.positions});
     context->saved_data["dhidden"] = dhidden;
     context->saved_data["dweight"] = dweight;
+    context->saved_data["gradient"] = weight.gradient;
     context->saved_data["num_tokens"] = hidden.size(0);
-    context->saved_data["weight_dtype"] = static_cast<std::int64_t>(weight.scalar_type());
+    context->saved_data["weight_dtype"] = static_cast<std::int64_t>(leaf.scalar_type());
     return total.to(chunks.wide());
   }
 
@@ -55,9 +56,9 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
       dhidden = at::zeros({context->saved_data["num_tokens"].toInt(), dtargets.size(1)}, dtargets.options());
       dhidden.index_copy_(0, positions, dtargets.mul_(gradients[0]));
     }
-    if (dwide.defined())
-      dweight = dwide.mul_(gradients[0]).to(static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt()));
-    return {dhidden, dweight, {}, {}, {}, {}};
+    const auto type = static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt());
+    if (dwide.defined()) dweight = left_to_autograd(dwide.mul_(gradients[0]).to(type), taken(*context, "gradient"));
+    return {dhidden, dweight, {}, {}, {}, {}, {}};
   }
 
  private:
@@ -86,11 +87,11 @@ std::int64_t automatic_chunk(const at::Tensor& weight) {
   return std::max<std::int64_t>(64, bytes / (4 * weight.size(0)) / 64 * 64);
 }
 
-at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,
+at::Tensor token_loss(const at::Tensor& hidden, const OutputWeight& weight, const TokenTargets& targets,
                       std::optional<std::int64_t> chunk) {
   const bool records = at::GradMode::is_enabled();
-  return TokenLoss::apply(hidden, weight, targets, chunk.value_or(automatic_chunk(weight)),
-                          records && hidden.requires_grad(), records && weight.requires_grad());
+  return TokenLoss::apply(hidden, weight.leaf, weight, targets, chunk.value_or(automatic_chunk(weight.leaf)),
+                          records && hidden.requires_grad(), records && weight.leaf.requires_grad());
 }
 
 }  // namespace multicard

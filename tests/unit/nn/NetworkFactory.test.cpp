@@ -88,7 +88,7 @@ TEST(NetworkFactory, BytesOfWholeLayersAreKnownBeforeTheyAreRead) {
 
   EXPECT_EQ(more, mlp + keys);
   EXPECT_EQ(load_network(scratch / "mixed", at::kFloat, at::kCPU)->weight_bytes(),
-            zero_network(scratch / "mixed", at::kFloat, at::kCPU, 2, nf4)->weight_bytes() + more);
+            load_network(plan_of_layers(scratch / "mixed", at::kFloat, 2, nf4), at::kCPU)->weight_bytes() + more);
   EXPECT_EQ(bytes_beyond_equal_blocks(kNf4Model, at::kFloat, nf4), 0);
 }
 

@@ -1,6 +1,8 @@
 // Gradients of blocks that are split over ranks, against those of networks that each rank holds.
 #include "sharding/BlockGradients.hpp"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
@@ -23,10 +25,11 @@ struct Case {
   const char* name;
   at::ScalarType weights, compute;
   std::optional<at::ScalarType> copies = std::nullopt;
-  bool is_fake_int4 = false;
+  bool is_fake_int4 = false, is_tied = false;
   Gathered gathered = Gathered::while_computed;
   Checkpointing checkpointing = Checkpointing::off;
   CommDtype comm_dtype = CommDtype::same;
+  Ends ends = Ends::whole;
 };
 
 const Case kCases[] = {
@@ -44,7 +47,7 @@ const Case kCases[] = {
      .compute = at::kFloat,
      .copies = at::kFloat,
      .checkpointing = Checkpointing::per_layer},
-    {"StayGathered", at::kDouble, at::kDouble, std::nullopt, false, Gathered::until_changed},
+    {.name = "StayGathered", .weights = at::kDouble, .compute = at::kDouble, .gathered = Gathered::until_changed},
     {.name = "StayGatheredInFloat",
      .weights = at::kDouble,
      .compute = at::kFloat,
@@ -52,6 +55,38 @@ const Case kCases[] = {
      .gathered = Gathered::until_changed,
      .checkpointing = Checkpointing::per_layer},
     {"FakeInt4", at::kFloat, at::kFloat, std::nullopt, true},
+    {.name = "Ends", .weights = at::kDouble, .compute = at::kDouble, .ends = Ends::split},
+    {.name = "TiedEnds", .weights = at::kDouble, .compute = at::kDouble, .is_tied = true, .ends = Ends::split},
+    {.name = "EndsGatheredInFloat",
+     .weights = at::kDouble,
+     .compute = at::kFloat,
+     .copies = at::kFloat,
+     .checkpointing = Checkpointing::per_layer,
+     .ends = Ends::split},
+    {.name = "TiedEndsGatheredInFloat",
+     .weights = at::kDouble,
+     .compute = at::kFloat,
+     .copies = at::kFloat,
+     .is_tied = true,
+     .ends = Ends::split},
+    {.name = "EndsStayGathered",
+     .weights = at::kDouble,
+     .compute = at::kFloat,
+     .copies = at::kFloat,
+     .gathered = Gathered::until_changed,
+     .ends = Ends::split},
+    {.name = "TiedEndsStayGathered",
+     .weights = at::kFloat,
+     .compute = at::kFloat,
+     .is_tied = true,
+     .gathered = Gathered::until_changed,
+     .ends = Ends::split},
+    {.name = "EndsInBFloat16", .weights = at::kBFloat16, .compute = at::kBFloat16, .ends = Ends::split},
+    {.name = "FakeInt4AndEnds",
+     .weights = at::kFloat,
+     .compute = at::kBFloat16,
+     .is_fake_int4 = true,
+     .ends = Ends::split},
 };
 
 NetworkPlan plan_of(const Case& test) {
@@ -62,6 +97,8 @@ NetworkPlan plan_of(const Case& test) {
   }
   NetworkPlan plan = test::plan_of_five_blocks(test.weights, format);
   plan.copies = test.copies;
+  plan.ends = test.ends;
+  plan.config.has_tied_embeddings = test.is_tied;
   return plan;
 }
 
@@ -107,27 +144,32 @@ at::Tensor summed(const at::Tensor& gradient, TensorCollectives& collectives, Co
   return flat;
 }
 
+at::Tensor named(const NamedTensors& tensors, const std::string& name) {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& one) { return one.name == name; });
+  return found == tensors.end() ? at::Tensor() : found->tensor;
+}
+
 /// Collective. Of all weights of blocks, by their place in the rows.
 void expect_sums_of(const Llama& whole, const Sharded& sharded, TensorCollectives& collectives, const Case& test) {
   std::int64_t block = 0;
   for (const ParameterRow& row : sharded.blocks->rows()) {
     std::size_t member = 0;
-    const NamedTensors of_sharded = sharded.network->block_weights(block), of_whole = whole.block_weights(block);
-    for (std::size_t i = 0; i < of_whole.size(); ++i) {
-      if (of_whole[i].tensor.dim() < 2) continue;
-      const at::Tensor sums = summed(of_whole[i].tensor.grad(), collectives, test.comm_dtype);
-      ASSERT_TRUE(row.members.at(member).first.is_same(of_sharded[i].tensor));
+    for (const NamedTensor& weight : sharded.network->split_weights(block)) {
+      if (weight.tensor.dim() < 2) continue;
+      const at::Tensor sums = summed(named(whole.weights(), weight.name).grad(), collectives, test.comm_dtype);
+      ASSERT_TRUE(row.members.at(member).first.is_same(weight.tensor));
       const ElementRange kept = row.kept_of(member);
       if (kept.count > 0) {
         const at::Tensor piece = row.piece_of(member, row.gradients);
-        EXPECT_TRUE(at::equal(piece, sums.narrow(0, kept.first, kept.count))) << of_whole[i].name;
+        EXPECT_TRUE(at::equal(piece, sums.narrow(0, kept.first, kept.count))) << weight.name;
       }
       ++member;
     }
     EXPECT_EQ(member, row.members.size());
     ++block;
   }
-  EXPECT_EQ(block, 5);
+  EXPECT_EQ(block, test.ends == Ends::whole ? 5 : test.is_tied ? 6 : 7);
 }
 
 class BlockGradientsOf : public testing::TestWithParam<Case> {

@@ -209,7 +209,7 @@ TEST(ShardedBlocks, AreGatheredInTheTypeOfProducts) {
     const at::Tensor tokens = batch().tokens;
     EXPECT_TRUE(at::equal(made.network->logits(tokens), whole->logits(tokens)));
     gathered[is_narrow ? 1 : 0] = bytes_gathered(*collectives) - before;
-    const ShardSizes sizes = sizes_of(plan, world().size(), Gathered::while_computed);
+    const ShardSizes sizes(split_blocks_of(plan), world().size(), Gathered::while_computed);
     EXPECT_EQ(made.blocks->bytes(), sizes.bytes());
     EXPECT_EQ(sizes.row, (is_narrow ? 2 : 1) * sizes.buffers.front());
     buffers[is_narrow ? 1 : 0] = sizes.buffers.front();

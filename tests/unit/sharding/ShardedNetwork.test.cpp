@@ -24,6 +24,7 @@ struct Source {
   bool is_nf4 = false;
   DoubleQuantisation nested = DoubleQuantisation::on;
   std::optional<std::uint64_t> random_seed = {};
+  Ends ends = Ends::whole;
 };
 
 constexpr const char* kTied = "tinystories-656K";
@@ -38,6 +39,9 @@ const Source kSources[] = {
     {"MadeNf4WithWholeScales", kUntied, at::kBFloat16, true, DoubleQuantisation::off},
     {"Random", kUntied, at::kDouble, false, DoubleQuantisation::on, 7},
     {"RandomNf4", kTied, at::kFloat, true, DoubleQuantisation::on, 7},
+    {.name = "TiedEnds", .folder = kTied, .dtype = at::kFloat, .ends = Ends::split},
+    {.name = "EndsOfOtherType", .folder = kUntied, .dtype = at::kBFloat16, .ends = Ends::split},
+    {.name = "RandomEnds", .folder = kUntied, .dtype = at::kDouble, .random_seed = 7, .ends = Ends::split},
 };
 
 std::string folder_of(const Source& source) {
@@ -52,8 +56,9 @@ WeightFormat format_of(const Source& source) {
 }
 
 ShardedNetwork load_sharded(const Source& source, TensorCollectives& collectives) {
-  return load_sharded_network(plan_network(folder_of(source), source.dtype, source.random_seed, format_of(source)),
-                              {&collectives}, ShardedBlocks::Leftovers::poisoned);
+  NetworkPlan plan = plan_network(folder_of(source), source.dtype, source.random_seed, format_of(source));
+  plan.ends = source.ends;
+  return load_sharded_network(plan, {&collectives}, ShardedBlocks::Leftovers::poisoned);
 }
 
 at::Tensor logits(Llama& network) {
@@ -110,6 +115,19 @@ TEST(ShardedNetwork, ReadsAPartOfTheFilesAndTheEnds) {
     const auto num_ranks = static_cast<std::uint64_t>(world().size());
     EXPECT_GE(world().allreduce(static_cast<std::int64_t>(read), ReduceOp::sum), blocks + num_ranks * ends);
     EXPECT_LE(read, blocks / num_ranks + ends + files.num_bytes() / 100) << source.name;
+  }
+}
+
+TEST(ShardedNetwork, ReadsAPartOfEndsThatAreSplit) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  for (const Source& source : {kSources[7], kSources[8]}) {
+    const ModelFolder files = ModelFolder::open(folder_of(source));
+
+    const std::uint64_t read = load_sharded(source, *collectives).bytes_read;
+
+    const std::uint64_t all = files.num_bytes(), num_ranks = static_cast<std::uint64_t>(world().size());
+    EXPECT_GE(world().allreduce(static_cast<std::int64_t>(read), ReduceOp::sum), all * 99 / 100) << source.name;
+    EXPECT_LE(read, all / num_ranks + all / 100) << source.name;
   }
 }
 
