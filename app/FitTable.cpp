@@ -61,7 +61,8 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
   const std::int64_t available =
       wanted > 0 ? wanted
                  : bytes_for_rank(device.device, device.gpu ? device.num_sharing : context.topology().local_size);
-  for (const std::string& line : table_of({options, device.device, available, world.size()}))
+  for (const std::string& line :
+       table_of({options, device.device, available, splitting_ranks(options, context.topology(), world.size())}))
     log_info(line);
 }
 
@@ -74,7 +75,7 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
     // The tensors of the run that failed are gone, but the allocator still keeps their memory.
     release_cached_device_memory(device);
     for (const std::string& line :
-         table_of({options, device, bytes_for_rank(device, device.is_cuda() ? 1 : ranks.of_node), ranks.all}))
+         table_of({options, device, bytes_for_rank(device, device.is_cuda() ? 1 : ranks.of_node), ranks.splitting}))
       log_error_line(line);
   } catch (const std::exception& error) {
     log_warning(fmt::format("cannot estimate what would fit: {}", any_error(error).what()));

@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
 #include "tasks/options/RunOptions.hpp"
+#include "tasks/setup/ShardCandidates.hpp"
 
 namespace multicard {
 
@@ -15,8 +16,8 @@ namespace multicard {
 std::int64_t bytes_from(const std::string& text);
 
 struct RankNumbers {
-  int all = 1;      ///< that train together
-  int of_node = 1;  ///< that share its memory
+  SplittingRanks splitting;  ///< that train together
+  int of_node = 1;           ///< that share its memory
 };
 
 /// Collective. `multicard run DECK --what-fits`: the table for the memory of rank 0's device, or for `memory`

@@ -120,7 +120,8 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   }
   if (arguments.quiet) set_log_level(LogLevel::warning);
   // Counted here, since after an error of one rank alone nothing collective is possible.
-  const RankNumbers ranks{world.size(), find_topology(world).local_size};
+  const Topology topology = find_topology(world);
+  const RankNumbers ranks{splitting_ranks(options, topology, world.size()), topology.local_size};
   CommandStatus status;
   try {
     return train(options, resolved, arguments, world, stop, status);

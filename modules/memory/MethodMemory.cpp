@@ -6,16 +6,15 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ops/zeros_like.h>
-
 #include "data/loading/TextDataSource.hpp"
+#include "memory/FewLayers.hpp"
 #include "memory/RankMemory.hpp"
+#include "memory/SplitState.hpp"
 #include "nn/language/LanguageFactory.hpp"
 #include "nn/language/LlamaConfig.hpp"
 #include "sharding/ShardedNetwork.hpp"
 #include "tasks/language/DeckAdapters.hpp"
 #include "tasks/language/LanguageModel.hpp"
-#include "train/Optimizer.hpp"
 
 namespace multicard {
 
@@ -57,57 +56,12 @@ std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
   return more;
 }
 
-NetworkPlan shape_of(const RunOptions& options, at::Device device) {
+/// What ranks split of the deck's model.
+std::vector<SplitBlock> split_blocks_of(const RunOptions& options, at::Device device) {
   NetworkPlan plan = plan_of_shape(options.model.path, base_type(options), options.method.weight_format());
-  plan.copies = type_of_copies(options, device);
-  return plan;
+  set_splitting(plan, options, device);
+  return split_blocks_of(plan);
 }
-
-/// A network of a few layers with room for its gradients.
-class FewLayers {
- public:
-  FewLayers(RunOptions options, std::int64_t num_layers, at::Device device)
-      : model_(with_layers(std::move(options), num_layers), device), parameters_(model_.parameters()) {
-    for (const NamedTensor& parameter : parameters_)
-      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
-  }
-
-  MeasuredPair passes() {
-    return model_.measured(model_.checkpointing(), [](const at::Tensor& loss) { loss.backward(); });
-  }
-  MemoryEstimate lasting(const RunOptions& options, const SummingRanks& ranks) const {
-    MemoryEstimate estimate;
-    std::vector<at::Tensor> gradients;
-    for (const NamedTensor& parameter : parameters_)
-      gradients.push_back(parameter.tensor.grad());
-    estimate.communication = communication_bytes(gradients, options.parallel, ranks);
-    estimate.compression = compression_bytes(gradients, compression_options(options));
-    estimate.parameters = estimate.gradients = bytes_of(parameters_);
-    estimate.optimizer = optimizer_bytes(options.optimizer, parameters_);
-    estimate.frozen = model_.frozen().weights;
-    estimate.reference = model_.frozen().reference;
-    return estimate;
-  }
-  /// Bytes of the largest weight of the ends, or of all.
-  std::int64_t largest_weight(bool of_ends) const {
-    std::int64_t largest = 0;
-    for (const auto& [name, tensor] : parameters_)
-      if (!of_ends || name.find(".layers.") == std::string::npos)
-        largest = std::max(largest, static_cast<std::int64_t>(tensor.nbytes()));
-    return largest;
-  }
-  std::int64_t bytes_of_weight() const { return parameters_.front().tensor.element_size(); }
-  std::int64_t chunk() const { return model_.network().loss_chunk(); }
-
- private:
-  static RunOptions with_layers(RunOptions options, std::int64_t num_layers) {
-    options.model.layers_alone = num_layers;
-    return options;
-  }
-
-  LanguageModel model_;
-  NamedTensors parameters_;
-};
 
 /// The value of many layers, from those of one and two.
 /// One layer measures the layer and the ends (embedding, output layer) together; the difference of two and one is a
@@ -140,6 +94,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     : options_(options),
       device_(device),
       num_ranks_(num_ranks),
+      blocks_(split_blocks_of(options, device)),
       num_layers_(LlamaConfig::read(options.model.path).num_layers) {
   const std::int64_t before = allocated_bytes(device);
   const bool has_nccl = device.is_cuda() && num_ranks > 1;
@@ -153,8 +108,8 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
     lasting.push_back(network.lasting(options, ranks));
     chunk_ = network.chunk();
     bytes_of_weight = network.bytes_of_weight();
-    largest_weight_ = network.largest_weight(/*of_ends=*/false);
-    largest_end_ = network.largest_weight(/*of_ends=*/true);
+    largest_weight_ = network.largest_weight();
+    largest_vector_ = network.largest_vector();
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
                                                          lasting.back().optimizer + lasting.back().communication +
                                                          lasting.back().compression);
@@ -162,18 +117,27 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
-  const NetworkPlan shape = shape_of(options, device);
-  const ShardSizes sizes = sizes_of(shape, num_ranks, Gathered::while_computed);
-  spared_ = sizes.spared_bytes();
-  spared_of_gathered_ = sizes_of(shape, num_ranks, Gathered::until_changed).spared_bytes();
-  spared_gradients_ = sizes.spared_gradient_bytes();
-  whole_blocks_ = sizes.whole_bytes;
+  if (num_ranks > 1 && !options.method.has_adapters() && can_be_split(options, Shard::full)) measure_split(equal);
   bucket_limit_ = bucket_bytes(options.parallel, ranks);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
   if (device.is_cpu() && options.run.keep_checkpoints > 0)
     lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average + lasting_.compression;
+}
+
+// Where products take their weights and leave their gradients is other memory then, whatever the ranks are.
+void MethodMemory::measure_split(const RunOptions& equal) {
+  for (std::int64_t layers = 1; layers <= std::min<std::int64_t>(2, num_layers_); ++layers)
+    split_passes_.push_back(FewLayers(equal, layers, device_, FewLayers::Weights::split).passes());
+}
+
+/// How trained weights are gathered; nothing where they are whole.
+std::optional<Gathered> MethodMemory::gathered(Shard shard) const {
+  if (options_.method.has_adapters()) return std::nullopt;
+  if (splits_weights(shard)) return Gathered::while_computed;
+  const bool stay_gathered = shard == Shard::optimizer && splits_trained_blocks(options_);
+  return stay_gathered ? std::optional(Gathered::until_changed) : std::nullopt;
 }
 
 /// Each network of frozen weights has them.
@@ -196,44 +160,40 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
   estimate.batches = input.device;
 }
 
-void MethodMemory::split(MemoryEstimate& estimate, Shard shard) const {
-  const bool is_full = shard == Shard::full;
-  if (num_ranks_ == 1 || (!is_full && shard != Shard::optimizer)) return;
-  const bool has_parts = is_full || splits_trained_blocks(options_);
-  const std::int64_t spared = is_full ? spared_ : spared_of_gathered_;
-  if (has_parts && estimate.reference > 0) estimate.reference -= spared;
-  if (is_full && options_.method.has_adapters()) {
-    estimate.frozen -= spared;
+void MethodMemory::split(MemoryEstimate& estimate, const ShardCandidate& split) const {
+  if (split.shard == Shard::none || split.num_ranks == 1) return;
+  const std::optional<Gathered> trained = gathered(split.shard);
+  const ShardSizes sizes(blocks_, split.num_ranks, trained.value_or(Gathered::while_computed));
+  if ((trained || splits_weights(split.shard)) && estimate.reference > 0) estimate.reference -= sizes.spared_bytes();
+  if (splits_weights(split.shard) && !trained) {
+    estimate.frozen -= sizes.spared_bytes();
     return;
   }
-  if (has_parts) {
-    estimate.parameters -= spared;
-    estimate.gradients -= spared_gradients_;
+  if (trained) {
+    estimate.parameters -= sizes.spared_bytes();
+    estimate.gradients -= sizes.spared_gradient_bytes();
   }
-  const std::int64_t split_weights = has_parts ? whole_blocks_ : 0;
-  if (estimate.copies > 0)  // each rank copies its pieces
-    estimate.copies -= (lasting_.optimizer + split_weights) / num_ranks_ * (num_ranks_ - 1);
-  estimate.optimizer /= num_ranks_;
-  // What ranks send each other of weights that are whole: room for one bucket.
-  const std::int64_t bucket = std::max(has_parts ? largest_end_ : largest_weight_,
-                                       std::min(bucket_limit_, lasting_.parameters - split_weights));
-  estimate.other += bucket + bucket / num_ranks_;
+  const std::int64_t in_parts = trained ? sizes.whole_bytes : 0;
+  split_state(estimate, {split.num_ranks, in_parts, lasting_.parameters - in_parts,
+                         trained ? largest_vector_ : largest_weight_, bucket_limit_});
 }
 
 // A layer's workspace in backward is given back before the layer below begins, and so is not multiplied: each further
 // layer only adds what it keeps for backward.
-MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length, Shard shard) const {
+MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length, const ShardCandidate& split_by) const {
   const std::int64_t width = length * (options_.method.is_preference() ? 2 : 1), tokens = rows * width;
   const WorkSize size{tokens, tokens, chunk_};
-  StageBytes work = passes_.back().at_peak(size);
+  const bool is_split = split_by.num_ranks > 1 && gathered(split_by.shard);
+  const std::vector<MeasuredPair>& passes = is_split ? split_passes_ : passes_;
+  StageBytes work = passes.back().at_peak(size);
   // At the peak, all but the first and the last layer hold what they hold when backward begins.
   if (num_layers_ > 2) {
-    const StageBytes one = passes_.front().before_backward(size), two = passes_.back().before_backward(size);
+    const StageBytes one = passes.front().before_backward(size), two = passes.back().before_backward(size);
     for (const WorkStage stage : {WorkStage::forward, WorkStage::logits})
       work[stage] += (num_layers_ - 2) * (two[stage] - one[stage]);
   }
   MemoryEstimate estimate = lasting_;
-  split(estimate, shard);
+  split(estimate, split_by);
   add_batches(estimate, rows, width);
   estimate.set_work(device_.is_cuda() ? with_rounding(work) : work);
   return estimate;

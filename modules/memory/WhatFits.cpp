@@ -158,18 +158,13 @@ class FitTable {
   }
 
   bool has_shards() const {
-    return question_.num_ranks > 1 && question_.options.parallel.strategy == StrategyName::ddp_ds;
+    return question_.ranks.all > 1 && question_.options.parallel.strategy == StrategyName::ddp_ds;
   }
 
   /// What the ranks can split. \param options with a method
-  std::vector<Shard> shards_of(const RunOptions& options) const {
-    if (!has_shards()) return {question_.options.parallel.shard};
-    std::vector<Shard> shards{Shard::none};
-    for (const Shard shard : {Shard::optimizer, Shard::full})
-      // The state of adapters is small.
-      if (can_be_split(options, shard) && !(shard == Shard::optimizer && options.method.has_adapters()))
-        shards.push_back(shard);
-    return shards;
+  std::vector<ShardCandidate> candidates_of(const RunOptions& options) const {
+    if (has_shards()) return shard_candidates(options, question_.ranks);
+    return {{question_.options.parallel.shard, question_.ranks.all}};
   }
 
   /// Without and with what ranks can split, of one measurement.
@@ -181,9 +176,9 @@ class FitTable {
     };
     try {
       const RunOptions asked = with_method(options, method);
-      const MethodMemory memory(asked, question_.device, question_.num_ranks);
-      for (const Shard shard : shards_of(asked))
-        choices_.push_back(choice_of({method, checkpointing, shard}, memory));
+      const MethodMemory memory(asked, question_.device, question_.ranks.all);
+      for (const ShardCandidate& candidate : candidates_of(asked))
+        choices_.push_back(choice_of({method, checkpointing, candidate.shard}, candidate, memory));
     } catch (const UsageError&) {
       refuse("cannot start from this model");
     } catch (const c10::OutOfMemoryError&) {
@@ -192,11 +187,11 @@ class FitTable {
     release_cached_device_memory(question_.device);
   }
 
-  Choice choice_of(Choice choice, const MethodMemory& memory) const {
-    choice.least = memory.with(1, lengths_.front(), choice.shard);
+  Choice choice_of(Choice choice, const ShardCandidate& candidate, const MethodMemory& memory) const {
+    choice.least = memory.with(1, lengths_.front(), candidate);
     for (const std::int64_t length : lengths_)
-      choice.rows.push_back(largest_that_fits(
-          kMostRows, [&](std::int64_t rows) { return fits(memory.with(rows, length, choice.shard)); }));
+      choice.rows.push_back(
+          largest_that_fits(kMostRows, [&](std::int64_t rows) { return fits(memory.with(rows, length, candidate)); }));
     return choice;
   }
 

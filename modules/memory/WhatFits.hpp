@@ -8,6 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "tasks/options/RunOptions.hpp"
+#include "tasks/setup/ShardCandidates.hpp"
 
 namespace multicard {
 
@@ -20,7 +21,7 @@ struct FitQuestion {
   RunOptions options;          ///< of a language deck
   at::Device device;           ///< where passes are measured
   std::int64_t available = 0;  ///< bytes
-  int num_ranks = 1;           ///< that train together
+  SplittingRanks ranks = {};   ///< that train together
 };
 
 /// Not collective. Lines of a table: by tuning method, with and without activation checkpointing, and by length of rows

@@ -14,11 +14,10 @@
 #include "comm/LongWork.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
-#include "memory/MethodMemory.hpp"
+#include "memory/MemoryEstimate.hpp"
 #include "memory/WhatFits.hpp"
-#include "tasks/language/LanguageTask.hpp"
+#include "run/ShardPredictions.hpp"
 #include "tasks/setup/RunContext.hpp"
-#include "tasks/setup/ShardGroups.hpp"
 
 namespace multicard {
 
@@ -30,55 +29,15 @@ std::string size_text(std::int64_t bytes) {
   return human_bytes(static_cast<double>(bytes));
 }
 
-/// The rows that memory is predicted for.
-struct RowsAtOnce {
-  std::int64_t rows = 1;
-  std::int64_t length = 0;  ///< tokens; of pairs those of an answer
-};
-
-/// Collective.
-RowsAtOnce rows_at_once(const RunOptions& options, const Communicator& communicator, TaskScan& scan) {
-  const auto training = open_training_set(options, communicator, at::kCPU, scan.training_text);
-  scan.training_text = training->scan();
-  const TextRows& rows = training->rows();
-  const std::int64_t all = options.run.batch_over(communicator.size());
-  const std::int64_t most = (all + communicator.size() - 1) / communicator.size();
-  const std::int64_t at_once = options.run.chooses_micro_batch ? 1 : options.run.micro_batch.value_or(most);
-  return {std::min(at_once, most), options.method.is_preference() ? rows.longest_sequence() : rows.longest_row()};
-}
-
-/// Predictions of one job, each kind measured when it is first asked for.
-class Predictions {
- public:
-  Predictions(const RunOptions& options, at::Device device, const RowsAtOnce& rows)
-      : options_(options), device_(device), rows_(rows) {}
-
-  std::int64_t bytes_of(const ShardCandidate& candidate) {
-    if (!memory_ || num_ranks_ != candidate.num_ranks) {
-      memory_.emplace(options_, device_, candidate.num_ranks);
-      num_ranks_ = candidate.num_ranks;
-    }
-    const Shard split = candidate.shard == Shard::hybrid ? Shard::full : candidate.shard;
-    const std::int64_t total = memory_->with(rows_.rows, rows_.length, split).total();
-    return device_.is_cuda() ? total + gaps_between(total) : total;
-  }
-
- private:
-  RunOptions options_;
-  at::Device device_;
-  RowsAtOnce rows_;
-  std::optional<MethodMemory> memory_;
-  int num_ranks_ = 0;
-};
-
 /// On rank 0.
-ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Predictions& predictions,
-                            std::int64_t available) {
+ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, ShardPredictions& predictions,
+                            at::Device device, std::int64_t available) {
   ShardChoice least;
   std::int64_t least_bytes = 0;
   std::string others;
   for (const ShardCandidate& candidate : candidates) {
-    const std::int64_t bytes = predictions.bytes_of(candidate);
+    const std::int64_t total = predictions.of(candidate).total();
+    const std::int64_t bytes = total + (device.is_cuda() ? gaps_between(total) : 0);
     const std::string_view word = word_of(candidate.shard, kShardWords);
     if (bytes <= available)
       return {candidate.shard, fmt::format("{} (auto): a rank has {}, of which it takes {}{}{}", word,
@@ -94,14 +53,16 @@ ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Predi
   return least;
 }
 
-/// On rank 0. Where two layers of the model do not fit while they are measured, what holds least is left to try.
-ShardChoice chosen_by(const std::vector<ShardCandidate>& candidates, Predictions predictions, std::int64_t available) {
+/// On rank 0. Where the model, or two layers of it, does not fit while it is measured, what holds least is left to try.
+ShardChoice chosen_by(std::vector<ShardCandidate> candidates, ShardPredictions& predictions, at::Device device,
+                      std::int64_t available) {
+  std::erase_if(candidates, [&](const ShardCandidate& one) { return !predictions.can(one.shard); });
   try {
-    return with_known_errors([&] { return first_that_fits(candidates, predictions, available); });
+    return with_known_errors([&] { return first_that_fits(candidates, predictions, device, available); });
   } catch (const EnvironmentError& error) {
     if (!is_out_of_memory(error)) throw;
     const Shard last = candidates.back().shard;
-    return {last, fmt::format("{} (auto): the device has too little memory to measure two layers of the model",
+    return {last, fmt::format("{} (auto): the device has too little memory to measure the model",
                               word_of(last, kShardWords))};
   }
 }
@@ -113,12 +74,12 @@ ShardChoice predicted(const RunOptions& options, const Communicator& communicato
   const RunContext::Current current(context);
   const at::Device device = context.device().device;
   const int num_sharing = context.device().gpu ? context.device().num_sharing : context.topology().local_size;
-  const RowsAtOnce rows = rows_at_once(options, communicator, scan);
+  const auto predictions = ShardPredictions::open(options, communicator, device, scan);
   const std::int64_t available = communicator.allreduce(bytes_for_rank(device, num_sharing), ReduceOp::min);
   ShardChoice choice;
   agreed_after_long_work(communicator, [&] {
     if (!communicator.is_root()) return;
-    choice = chosen_by(candidates, Predictions(options, device, rows), available);
+    choice = chosen_by(candidates, *predictions, device, available);
     release_cached_device_memory(device);
   });
   choice.shard = static_cast<Shard>(communicator.broadcast_value(static_cast<int>(choice.shard)));
@@ -139,19 +100,6 @@ std::optional<ShardChoice> choice_before(const std::optional<std::string>& check
 }
 
 }  // namespace
-
-std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const Topology& topology, int num_ranks,
-                                             ChangesRanks changes_ranks) {
-  std::vector<ShardCandidate> candidates{{Shard::none, num_ranks}};
-  // The state of adapters is small.
-  if (!options.method.has_adapters()) candidates.push_back({Shard::optimizer, num_ranks});
-  const int ranks_of_node = ranks_of_each_node(topology);
-  const bool has_groups = ranks_of_node > 1 && ranks_of_node < num_ranks && changes_ranks == ChangesRanks::no;
-  if (has_groups) candidates.push_back({Shard::hybrid, ranks_of_node});
-  candidates.push_back({Shard::full, num_ranks});
-  std::erase_if(candidates, [&](const ShardCandidate& one) { return !can_be_split(options, one.shard); });
-  return candidates;
-}
 
 RunOptions ShardChoice::applied_to(RunOptions options) const {
   options.parallel.shard = shard;
@@ -184,11 +132,9 @@ ShardChoice choose_shard(const RunOptions& options, const Communicator& communic
   ShardChoice choice;
   if (communicator.size() == 1) {
     choice.reason = "none (auto): one rank holds everything";
-  } else if (!options.is_language()) {
-    choice.reason = "none (auto): networks of images are small";
   } else {
-    const std::vector<ShardCandidate> candidates =
-        shard_candidates(options, find_topology(communicator), communicator.size(), changes_ranks);
+    const std::vector<ShardCandidate> candidates = shard_candidates(
+        options, splitting_ranks(options, find_topology(communicator), communicator.size(), changes_ranks));
     const std::optional<ShardChoice> before = choice_before(checkpoint, communicator, candidates);
     choice = before ? *before : predicted(options, communicator, candidates, scan);
   }

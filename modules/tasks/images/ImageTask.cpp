@@ -18,15 +18,15 @@ namespace multicard {
 
 namespace {
 
-/// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
-/// one that computes.
+/// Collective. Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set,
+/// less the one that computes.
 int automatic_workers(const Communicator& communicator) {
   const int sharing = ranks_with_my_processors(communicator.split_by_node());
   return std::clamp(available_cpus() / sharing - 1, 1, 8);
 }
 
-/// What the training and the test set have in common.
-ImageSourceOptions common_options(const RunOptions& options, int num_workers, int num_ranks, at::Device device) {
+/// Collective. What the training and the test set have in common.
+ImageSourceOptions common_options(const RunOptions& options, const Communicator& communicator, at::Device device) {
   const DataOptions& data = options.data;
   ImageSourceOptions source;
   source.reading = data.reading;
@@ -38,11 +38,11 @@ ImageSourceOptions common_options(const RunOptions& options, int num_workers, in
     loader.preprocess.std = data.normalize->std;
   }
   loader.dtype = master_type(options.precision);
-  loader.num_workers = num_workers;
+  loader.num_workers = data.workers ? *data.workers : automatic_workers(communicator);
   loader.prefetch = data.prefetch;
   loader.memory = device.is_cuda() && data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
   loader.pipeline = data.pipeline;
-  source.order.global_batch = options.run.batch_over(num_ranks);
+  source.order.global_batch = options.run.batch_over(communicator.size());
   source.order.seed = static_cast<std::uint64_t>(options.run.seed);
   return source;
 }
@@ -56,6 +56,11 @@ ImageSourceOptions training_options(const RunOptions& options, ImageSourceOption
   return source;
 }
 
+const std::vector<std::string>& class_names(const RunOptions& options, const ImageSetInfo& training) {
+  const std::vector<std::string>& known = options.model.class_names;
+  return known.empty() ? training.class_names : known;
+}
+
 /// Pixels are normalised as those that the model is trained on, and labels mean what they mean to it.
 ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions source, const ImageDataSource& training) {
   source.shards = *options.data.test;
@@ -63,21 +68,35 @@ ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions so
   source.loader.preprocess.mean = training.mean();
   source.loader.preprocess.std = training.std();
   source.order.shuffle = false;
-  source.class_names =
-      options.model.class_names.empty() ? training.shards().info().class_names : options.model.class_names;
+  source.class_names = class_names(options, training.shards().info());
   return source;
 }
 
 }  // namespace
 
+std::unique_ptr<ImageDataSource> open_training_images(const RunOptions& options, const Communicator& communicator,
+                                                      at::Device device,
+                                                      const std::shared_ptr<const ImageSetScan>& scan) {
+  return ImageDataSource::open(training_options(options, common_options(options, communicator, device)), communicator,
+                               device, scan);
+}
+
+std::int64_t num_classes_of(const RunOptions& options, const ImageSetInfo& training) {
+  const auto in_shards = static_cast<std::int64_t>(class_names(options, training).size());
+  const std::int64_t num_classes = options.model.classes.value_or(static_cast<int>(in_shards));
+  if (num_classes < in_shards)
+    throw UsageError(
+        fmt::format("model.classes is {}, but the training shards have {} classes", num_classes, in_shards));
+  return num_classes;
+}
+
 ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
                      const ReplicaLinks& links, std::shared_ptr<ImageClassifier> model, const TaskScan& scan)
     : options_(options), communicator_(communicator) {
-  const int num_workers = options.data.workers ? *options.data.workers : automatic_workers(communicator);
-  const ImageSourceOptions common = common_options(options, num_workers, communicator.size(), device);
-  train_ = ImageDataSource::open(training_options(options, common), communicator, device, scan.training_images);
+  train_ = open_training_images(options, communicator, device, scan.training_images);
   if (options.data.test)
-    test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device, scan.test_images);
+    test_ = ImageDataSource::open(test_options(options, common_options(options, communicator, device), *train_),
+                                  communicator, device, scan.test_images);
   model_ = agreed(communicator, [&] {
     return model ? model : with_known_errors([&] { return make_model(device); }, MemoryUse::setup);
   });
@@ -94,13 +113,9 @@ TaskScan ImageTask::scan() const {
 }
 
 std::shared_ptr<ImageClassifier> ImageTask::make_model(at::Device device) const {
-  const std::vector<std::string>& known = options_.model.class_names;
-  const std::vector<std::string>& names = known.empty() ? train_->shards().info().class_names : known;
-  const auto in_shards = static_cast<std::int64_t>(names.size());
-  const std::int64_t num_classes = options_.model.classes.value_or(static_cast<int>(in_shards));
-  if (num_classes < in_shards)
-    throw UsageError(
-        fmt::format("model.classes is {}, but the training shards have {} classes", num_classes, in_shards));
+  const ImageSetInfo& set = train_->shards().info();
+  const std::vector<std::string>& names = class_names(options_, set);
+  const std::int64_t num_classes = num_classes_of(options_, set);
   const std::optional<std::string>& weights = options_.model.weights;
   const std::vector<std::string> before = weights ? classes_of_weights(*weights) : names;
   // The classifier is kept only where the number of classes is equal, and then its outputs may mean other classes. With

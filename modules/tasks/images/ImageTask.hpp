@@ -16,6 +16,13 @@ struct ReplicaLinks {
   ShardRanks sharding = {};                 ///< weights are split over these; none: each has all
 };
 
+/// Collective. The training set of a deck.
+std::unique_ptr<ImageDataSource> open_training_images(const RunOptions& options, const Communicator& communicator,
+                                                      at::Device device,
+                                                      const std::shared_ptr<const ImageSetScan>& scan = nullptr);
+/// How many classes a deck's network has. \throws UsageError where those of the training set are more
+std::int64_t num_classes_of(const RunOptions& options, const ImageSetInfo& training);
+
 /// An image classifier and image shards.
 class ImageTask final : public Task {
  public:
