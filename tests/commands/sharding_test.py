@@ -16,7 +16,8 @@ from pathlib import Path
 from command_test import CommandTest, launch, ranks_of, run, wait_for
 from tuning_case import SOURCE, TuningCase, deeper_model
 
-METHODS = {"lora": "method={name: lora, rank: 4, dropout: 0.1}", "qlora": "method={name: qlora, rank: 4}"}
+METHODS = {"lora": "method={name: lora, rank: 4, dropout: 0.1}", "qlora": "method={name: qlora, rank: 4}",
+           "lora-qat": "method={name: lora-qat, rank: 4, group_size: 32}"}
 SHARD, SHARD_STATE = "parallel.shard=full", "parallel.shard=optimizer"
 
 
@@ -70,6 +71,9 @@ class Sharding(DeepCase, Same):
 
     def test_qlora_with_checkpointed_blocks_has_the_same_numbers_on_3_ranks(self):
         self.check_same(3, METHODS["qlora"], "model.activation_checkpointing=true")
+
+    def test_lora_of_fake_quantised_weights_has_the_same_numbers_on_4_ranks(self):
+        self.check_same(4, METHODS["lora-qat"])
 
     def test_preference_pairs_have_the_same_numbers(self):
         pairs = [*self.preference_pairs(), "data.limit=40", "evaluate.limit=7", "run.global_batch=4",
@@ -156,7 +160,7 @@ class ShardedState(DeepCase, Same):
         self.check_same(ranks, *overrides, shard=SHARD_STATE, metrics=metrics, files=("model", "optimizer"), **settings)
 
     def test_full_tuning_has_the_same_numbers(self):
-        self.check_state(2, *FULL, *DOUBLE)
+        self.check_state(4, *FULL, *DOUBLE)
 
     def test_micro_batches_differ_by_rounding_alone(self):
         # Each is summed over the ranks by itself.
@@ -209,7 +213,12 @@ class ShardedTraining(DeepCase, Same):
         self.check_same(ranks, *overrides, metrics=metrics, files=("model", "optimizer"), **settings)
 
     def test_full_tuning_has_the_same_numbers(self):
-        self.check_trained(2, *FULL, *DOUBLE)
+        self.check_trained(4, *FULL, *DOUBLE)
+        exported = []
+        for output in ("whole", "sharded"):
+            self.expect(0, run(1, "export", self.checkpoint(output), self.path(output + "-hf")))
+            exported.append(Path(self.path(output + "-hf/model.safetensors")).read_bytes())
+        self.assertEqual(*exported)
         self.check_trained(3, *FULL, "optimizer.name=adamw8bit", "model.activation_checkpointing=true",
                            "run.resume=never")
 
@@ -295,6 +304,7 @@ class ShardedGroups(DeepCase, Same):
     def test_trained_weights_have_the_same_numbers(self):
         # Two sums of two instead of one of four; batches of 9 rows on three copies, computed one by one.
         self.check_groups(*FULL, *DOUBLE, tolerance=1e-12)
+        self.check_groups(*FULL, "run.resume=never", tolerance=1e-5)
         self.check_groups(FULL[0], *DOUBLE, "optimizer.clip_norm=0.1", "run.global_batch=9", "run.micro_batch=1",
                           "run.resume=never", ranks=6, tolerance=1e-12)
         self.check_groups(*FULL, "precision=fp16", "optimizer.learning_rate=0.02", "run.resume=never", tolerance=1e-3,

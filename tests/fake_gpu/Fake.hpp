@@ -46,7 +46,7 @@ bool is_in_step();
 void launch(void* stream, Counter& counter, std::function<void()> body = {});
 /// An error that FAKE_GPU_FAIL_AT has set off: every call on the device fails with it. 0: there is none.
 int device_error();
-/// Whether a copy of a device's memory, or what ranks send of theirs, is made; larger ones than
+/// Whether a copy to a device's memory, or what ranks send of theirs, is made; larger ones than
 /// FAKE_GPU_LARGEST_COPY_MIB are counted alone, so that models of many GB need no memory of the host.
 bool is_made(std::size_t bytes);
 /// Keeps the call stack, if FAKE_GPU_SITES asks for it.

@@ -55,6 +55,8 @@ DECKS = [
     Deck("llm/llama3_8b_full_8gpu", "llm/llama3_8b_full_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
     Deck("llm/llama3_8b_dpo_8gpu", "llm/llama3_8b_dpo_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
     Deck("llm/llama3_70b_lora_8gpu", "llm/llama3_70b_lora_8gpu.yaml", ranks=8, steps=(1, 2), is_tested=False),
+    Deck("llm/llama3_70b_qlora_8gpu_24gb", "llm/llama3_70b_qlora_8gpu_24gb.yaml", ranks=8, steps=(1, 2),
+         is_tested=False),
 ]
 
 

@@ -54,10 +54,12 @@ class Races(FakeGpuTest):
     def test_split_weights(self):
         model = self.path("deep")
         deeper_model(model, 5)
-        for method, shard in (("full", "full"), ("full", "optimizer"), ("lora", "full")):
+        for method, shard, ranks in (("full", "shard: full", 2), ("full", "shard: optimizer", 2),
+                                     ("qlora, rank: 4", "shard: full", 2),
+                                     ("full", "shard: hybrid, shard_group: 2", 4)):
             with self.subTest(method=method, shard=shard):
-                self.check_run(2, self.language, "evaluate.every_steps=4", "model.path=" + model,
-                               "method={name: %s}" % method, "parallel.shard=" + shard, "precision=bf16")
+                self.check_run(ranks, self.language, "evaluate.every_steps=4", "model.path=" + model,
+                               "method={name: %s}" % method, "parallel={%s}" % shard, "precision=bf16")
         self.check_run(2, self.image, "evaluate.every_steps=4", "parallel.shard=full", "parallel.sync_batch_norm=true")
 
 

@@ -84,7 +84,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t han
   counter("copy", name).add(bytes);
   tell_work(handle, {.kind = Activity::Kind::copy, .bytes = bytes, .source = source, .target = target}, copy_ns(bytes));
   if (blocking == Blocking::yes || source == Place::pageable || target == Place::pageable) note_site("copy " + name);
-  if (source == Place::device && target == Place::device && !is_made(bytes)) return cudaSuccess;
+  if (target == Place::device && !is_made(bytes)) return cudaSuccess;
   Stream& stream = stream_of(handle);
   if (!settings().is_async) {
     stream.submit([=] {

@@ -11,6 +11,7 @@
 #include "linear_model.hpp"
 #include "nn/layers/Random.hpp"
 #include "support/test_world.hpp"
+#include "train/LossScaler.hpp"
 #include "train/Strategy.hpp"
 
 namespace multicard {
@@ -46,9 +47,12 @@ class ManyParameters final : public Model {
       loss = loss + (parameter.tensor.to(at::kDouble) *
                      normal_values(parameter.tensor.sizes(), 1, static_cast<std::uint64_t>(seed_), stream++))
                         .sum();
+    if (overflows) loss = loss + parameters_[6].tensor[299][1].to(at::kDouble) * 1e300;
     return {loss};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {}; }
+
+  bool overflows = false;  ///< an element of the last gradient but one is not finite
 
  private:
   static at::Tensor values(at::IntArrayRef sizes, at::ScalarType type, std::uint64_t stream) {
@@ -98,17 +102,21 @@ struct Training {
     strategy->synchronise();
   }
 
-  /// One step. \return the norm of the gradient
-  double step(std::int64_t number) {
+  /// One step. \return what rank 0 has put into its status
+  at::Tensor statuses(std::int64_t number, const LossScaler* scaler = nullptr) {
     strategy->begin_step(number);
     const StepStatus status(at::kCPU);
-    strategy->backward(model.forward({}).value, /*is_last=*/true);
+    const at::Tensor loss = model.forward({}).value;
+    strategy->backward(scaler ? scaler->scale(loss) : loss, /*is_last=*/true);
     strategy->finish_gradients();
-    strategy->prepare_update(nullptr, status);
+    strategy->prepare_update(scaler, status);
     strategy->apply_update(0.01);
     strategy->share_parameters();
-    return world().broadcast_value(status[StepStatus::kGradientNorm].item<double>());
+    broadcast_tensors({status.values()}, *collectives);
+    return status.values();
   }
+  /// \return the norm of the gradient
+  double step(std::int64_t number) { return statuses(number)[StepStatus::kGradientNorm].item<double>(); }
 
   LinearData data{40, 8};
   ManyParameters model;
@@ -159,6 +167,25 @@ TEST_P(ShardedState, GivesTheBitsOfWholeState) {
     expect_same(state, whole.strategy->optimizer_state());
   for (std::size_t i = 0; !world().is_root() && i < state.size(); ++i)
     EXPECT_EQ(state[i].tensor.sizes(), whole.strategy->optimizer_state()[i].tensor.sizes());
+}
+
+/// An element of one rank's gradient, which after the sum is in one rank's part.
+TEST(ShardedStrategy, LeavesAnUpdateOutOnAllRanksWhereOneRankOverflows) {
+  Training whole(kCases[1], Shard::none), sharded(kCases[1], Shard::optimizer);
+  const LossScaler scaler(at::kCPU);
+  for (std::int64_t number = 0; number < 3; ++number) {
+    const bool overflows = number == 1;
+    for (Training* training : {&whole, &sharded}) {
+      training->model.overflows = overflows && world().rank() == world().size() - 1;
+      const at::Tensor before = training->model.parameters()[6].tensor.detach().clone();
+
+      const at::Tensor status = training->statuses(number, &scaler);
+
+      EXPECT_EQ(status[StepStatus::kFoundInf].item<double>() > 0, overflows);
+      EXPECT_EQ(at::equal(training->model.parameters()[6].tensor, before), overflows);
+    }
+  }
+  expect_same(sharded.model.parameters(), whole.model.parameters());
 }
 
 TEST_P(ShardedState, IsTakenFromWholeState) {
