@@ -183,7 +183,7 @@ void MethodMemory::split(MemoryEstimate& estimate, const ShardCandidate& split) 
 MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length, const ShardCandidate& split_by) const {
   const std::int64_t width = length * (options_.method.is_preference() ? 2 : 1), tokens = rows * width;
   const WorkSize size{tokens, tokens, chunk_};
-  const bool is_split = split_by.num_ranks > 1 && gathered(split_by.shard);
+  const bool is_split = split_by.num_ranks > 1 && gathered(split_by.shard) && !split_passes_.empty();
   const std::vector<MeasuredPair>& passes = is_split ? split_passes_ : passes_;
   StageBytes work = passes.back().at_peak(size);
   // At the peak, all but the first and the last layer hold what they hold when backward begins.
