@@ -53,20 +53,6 @@ ShardChoice first_that_fits(const std::vector<ShardCandidate>& candidates, Shard
   return least;
 }
 
-/// On rank 0. Where the model, or two layers of it, does not fit while it is measured, what holds least is left to try.
-ShardChoice chosen_by(std::vector<ShardCandidate> candidates, ShardPredictions& predictions, at::Device device,
-                      std::int64_t available) {
-  std::erase_if(candidates, [&](const ShardCandidate& one) { return !predictions.can(one.shard); });
-  try {
-    return with_known_errors([&] { return first_that_fits(candidates, predictions, device, available); });
-  } catch (const EnvironmentError& error) {
-    if (!is_out_of_memory(error)) throw;
-    const Shard last = candidates.back().shard;
-    return {last, fmt::format("{} (auto): the device has too little memory to measure the model",
-                              word_of(last, kShardWords))};
-  }
-}
-
 /// Collective.
 ShardChoice predicted(const RunOptions& options, const Communicator& communicator,
                       const std::vector<ShardCandidate>& candidates, TaskScan& scan) {
@@ -79,7 +65,7 @@ ShardChoice predicted(const RunOptions& options, const Communicator& communicato
   ShardChoice choice;
   agreed_after_long_work(communicator, [&] {
     if (!communicator.is_root()) return;
-    choice = chosen_by(candidates, *predictions, device, available);
+    choice = choose_shard(candidates, *predictions, device, available);
     release_cached_device_memory(device);
   });
   choice.shard = static_cast<Shard>(communicator.broadcast_value(static_cast<int>(choice.shard)));
@@ -100,6 +86,19 @@ std::optional<ShardChoice> choice_before(const std::optional<std::string>& check
 }
 
 }  // namespace
+
+ShardChoice choose_shard(std::vector<ShardCandidate> candidates, ShardPredictions& predictions, at::Device device,
+                         std::int64_t available) {
+  std::erase_if(candidates, [&](const ShardCandidate& one) { return !predictions.can(one.shard); });
+  try {
+    return with_known_errors([&] { return first_that_fits(candidates, predictions, device, available); });
+  } catch (const Error& error) {
+    if (!is_out_of_memory(error)) throw;
+    const Shard last = candidates.back().shard;
+    return {last, fmt::format("{} (auto): the device has too little memory to measure the model",
+                              word_of(last, kShardWords))};
+  }
+}
 
 RunOptions ShardChoice::applied_to(RunOptions options) const {
   options.parallel.shard = shard;

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/Communicator.hpp"
 #include "results/Columns.hpp"
+#include "run/ShardPredictions.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/interface/TaskScan.hpp"
 #include "tasks/options/RunOptions.hpp"
@@ -28,6 +30,11 @@ struct ShardChoice {
 
 /// What the run that wrote a checkpoint had chosen; none where its deck said it.
 std::optional<ShardChoice> choice_in(const TrainerState& state);
+
+/// Not collective. The first of the candidates whose prediction fits `available` bytes, else the one that takes least;
+/// the last one where the device has too little memory to measure any. \throws as ShardPredictions
+ShardChoice choose_shard(std::vector<ShardCandidate> candidates, ShardPredictions& predictions, at::Device device,
+                         std::int64_t available);
 
 /// Collective. Of shard_candidates() the first whose predicted memory fits each rank: with the deck's micro-batch, or
 /// one row where that is chosen afterwards, of the longest length in the training set; where none fits, the one that
