@@ -16,13 +16,16 @@ MODEL = Model.of(SMOLLM2)
 BLOCKS, ENDS, L = MODEL.num_blocks * MODEL.block, MODEL.ends, MODEL.num_blocks
 BASE, NF4 = 2, 0.53  # bytes of a frozen weight
 AFTER_UPDATE, KEPT = (2 * L - 2) / L, (2 * L - 4) / L  # how often blocks are gathered
+NORMS = 2 * L + 1  # whole on each rank, of 576 weights that take 768 in a bucket
+NORM_VALUES, NORM_ROW = NORMS * 576, NORMS * 768
 # Gathers of blocks, sums that overlap, embedding and output layer (which are one) where they are split, and the rest
-# without adapters and norms.
+# without adapters.
 DOCUMENTED = {
     "full tuning, none": (0, 8 * MODEL.weights, 0, 0),
-    "full tuning, optimizer": (2 * BLOCKS, 4 * BLOCKS, 6 * ENDS, 0),
-    "full tuning, full": (2 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 6 * ENDS, 0),
-    "full tuning, full, bf16 gradients": (2 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 4 * ENDS, 0),
+    "full tuning, optimizer": (2 * BLOCKS, 4 * BLOCKS, 6 * ENDS, 4 * NORM_VALUES + 4 * NORM_ROW),
+    "full tuning, full": (2 * BLOCKS * AFTER_UPDATE, 4 * BLOCKS, 6 * ENDS, 4 * NORM_VALUES + 4 * NORM_ROW),
+    "full tuning, full, bf16 gradients": (2 * BLOCKS * AFTER_UPDATE, 2 * BLOCKS, 4 * ENDS,
+                                          4 * NORM_VALUES + 2 * NORM_ROW),
     "LoRA, full": (BASE * BLOCKS * KEPT, 0, 0, None),
     "QLoRA, full": (NF4 * BLOCKS * KEPT, 0, 0, None),
 }
@@ -40,7 +43,7 @@ class Links(unittest.TestCase):
                 print("      %s: %.3f bytes per weight" % (name, sent.all / MODEL.weights))
                 for found, expected in zip((sent.gathers, sent.sums, sent.of_ends, sent.rest), DOCUMENTED[name]):
                     if expected is not None:
-                        self.assertAlmostEqual(found, expected, delta=0.03 * max(expected, 0.1 * MODEL.weights))
+                        self.assertAlmostEqual(found, expected, delta=0.03 * max(expected, 0.01 * MODEL.weights))
 
     def test_tokens_that_hide_what_is_sent(self):
         """As in docs/sharding.md, "What it costs"."""
