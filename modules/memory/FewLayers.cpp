@@ -1,11 +1,8 @@
 #include "memory/FewLayers.hpp"
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
-#include <ATen/ops/zeros_like.h>
-
+#include "memory/MeasuredGradients.hpp"
 #include "train/Optimizer.hpp"
 
 namespace multicard {
@@ -19,14 +16,6 @@ RunOptions with_layers(RunOptions options, std::int64_t num_layers) {
   return options;
 }
 
-std::int64_t largest_of(const NamedTensors& tensors, std::int64_t most_dimensions) {
-  std::int64_t largest = 0;
-  for (const NamedTensor& one : tensors)
-    if (one.tensor.dim() <= most_dimensions)
-      largest = std::max(largest, static_cast<std::int64_t>(one.tensor.nbytes()));
-  return largest;
-}
-
 }  // namespace
 
 FewLayers::FewLayers(RunOptions options, std::int64_t num_layers, at::Device device, Weights weights)
@@ -34,18 +23,11 @@ FewLayers::FewLayers(RunOptions options, std::int64_t num_layers, at::Device dev
       model_(with_layers(std::move(options), num_layers), device,
              weights == Weights::split ? ShardRanks{&others_} : ShardRanks{}),
       parameters_(model_.parameters()) {
-  std::set<const at::TensorImpl*> in_parts;
-  if (SplitParameters* const parts = model_.split_parameters()) in_parts = members_of(parts->rows());
-  for (const NamedTensor& parameter : parameters_)
-    if (!in_parts.contains(parameter.tensor.unsafeGetTensorImpl()))
-      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
+  make_gradients(model_);
 }
 
 MeasuredPair FewLayers::passes() {
-  return model_.measured(model_.checkpointing(), [&](const at::Tensor& loss) {
-    loss.backward();
-    if (SplitParameters* const parts = model_.split_parameters()) parts->zero_gradients();
-  });
+  return model_.measured(model_.checkpointing(), measured_backward(model_));
 }
 
 MemoryEstimate FewLayers::lasting(const RunOptions& options, const SummingRanks& ranks) const {

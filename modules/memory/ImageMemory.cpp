@@ -1,11 +1,9 @@
 #include "memory/ImageMemory.hpp"
 
 #include <algorithm>
-#include <set>
-
-#include <ATen/ops/zeros_like.h>
 
 #include "dist/ImaginedRanks.hpp"
+#include "memory/MeasuredGradients.hpp"
 #include "memory/RankMemory.hpp"
 #include "memory/SplitState.hpp"
 #include "tasks/images/ImageNetwork.hpp"
@@ -13,28 +11,6 @@
 #include "train/Optimizer.hpp"
 
 namespace multicard {
-
-namespace {
-
-/// Makes room for the gradients of what is whole. \return those
-NamedTensors with_gradients(ImageClassifier& classifier) {
-  std::set<const at::TensorImpl*> in_parts;
-  if (SplitParameters* const parts = classifier.split_parameters()) in_parts = members_of(parts->rows());
-  NamedTensors whole = classifier.parameters();
-  std::erase_if(whole, [&](const NamedTensor& one) { return in_parts.contains(one.tensor.unsafeGetTensorImpl()); });
-  for (const NamedTensor& parameter : whole)
-    at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
-  return whole;
-}
-
-std::int64_t largest_of(const NamedTensors& tensors) {
-  std::int64_t largest = 0;
-  for (const NamedTensor& one : tensors)
-    largest = std::max(largest, static_cast<std::int64_t>(one.tensor.nbytes()));
-  return largest;
-}
-
-}  // namespace
 
 ImageMemory::ImageMemory(const RunOptions& options, const ImageDataSource& training, at::Device device, int num_ranks)
     : options_(options),
@@ -56,7 +32,7 @@ MemoryEstimate ImageMemory::with(std::int64_t rows, const ShardCandidate& split)
   ImaginedRanks others(split.num_ranks, device_);
   ImageClassifier model = classifier(device_);
   if (splits_weights(split.shard)) model.split({&others});
-  const NamedTensors whole = with_gradients(model);
+  const NamedTensors whole = make_gradients(model);
   SplitParameters* const parts = model.split_parameters();
 
   MemoryEstimate estimate;
@@ -66,10 +42,7 @@ MemoryEstimate ImageMemory::with(std::int64_t rows, const ShardCandidate& split)
     estimate.gradients += parts->gradient_bytes();
   }
   estimate.frozen = model.frozen().weights;
-  const StageBytes work = model.activation_bytes(training_.largest_part(rows, {}), [&](const at::Tensor& loss) {
-    loss.backward();
-    if (parts != nullptr) parts->zero_gradients();
-  });
+  const StageBytes work = model.activation_bytes(training_.largest_part(rows, {}), measured_backward(model));
   estimate.other = std::max<std::int64_t>(0, allocated_bytes(device_) - before_ - estimate.on_device());
   add_state(estimate, split, model.parameters(), whole);
   if (options_.run.ema_decay > 0) estimate.average = bytes_of(model.network().state());
@@ -81,6 +54,7 @@ MemoryEstimate ImageMemory::with(std::int64_t rows, const ShardCandidate& split)
 /// Of the optimizer and of communication. \param whole those of the parameters that each rank has whole
 void ImageMemory::add_state(MemoryEstimate& estimate, const ShardCandidate& split, const NamedTensors& parameters,
                             const NamedTensors& whole) const {
+  constexpr std::int64_t kDimensions = 4;  // of convolutions
   const SummingRanks ranks{num_ranks_, device_.is_cuda(), device_.is_cuda() ? kNcclBucketBytes : kBucketBytes};
   estimate.optimizer = optimizer_bytes(options_.optimizer, parameters);
   estimate.communication = communication_bytes(tensors_of(whole), options_.parallel, ranks);
@@ -89,8 +63,8 @@ void ImageMemory::add_state(MemoryEstimate& estimate, const ShardCandidate& spli
     estimate.copies = bytes_of(parameters) + estimate.optimizer + estimate.compression;
   if (split.shard == Shard::none) return;
   const std::int64_t in_parts = bytes_of(parameters) - bytes_of(whole), state = estimate.optimizer;
-  split_state(estimate,
-              {split.num_ranks, in_parts, bytes_of(whole), largest_of(whole), bucket_bytes(options_.parallel, ranks)});
+  split_state(estimate, {split.num_ranks, in_parts, bytes_of(whole), largest_of(whole, kDimensions),
+                         bucket_bytes(options_.parallel, ranks)});
   // Rank 0 gathers what is in another order than files, into memory of its own, and copies it.
   if (estimate.copies > 0 && memory_format(options_) == at::MemoryFormat::ChannelsLast)
     estimate.copies = bytes_of(whole) + 2 * (in_parts + state) + estimate.compression;

@@ -13,7 +13,7 @@ namespace multicard {
 /// Embeddings, the last norm and the output layer, which share a matrix where they are tied. Copies of them that are
 /// trained are never tied: that is what PEFT does.
 struct LlamaEnds {
-  /// Without add_head() there is no output layer that is not tied.
+  /// The embedding, the norm and, where it is tied, the output layer.
   LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options);
   /// Unless it is tied.
   void add_head();
