@@ -18,6 +18,7 @@
 #include "base/Clock.hpp"
 #include "base/MemoryLimit.hpp"
 #include "base/Secrets.hpp"
+#include "base/SharedPages.hpp"
 
 namespace multicard {
 
@@ -91,18 +92,18 @@ void reset_peak_resident_bytes() {
 std::int64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024 - resident_bytes_of_others();
   // Where /proc hides VmHWM; ru_maxrss is the same in KiB, but nothing resets it.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024 - resident_bytes_of_others();
 }
 
 std::int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t total = 0, resident = 0;
   file >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
+  return resident * sysconf(_SC_PAGESIZE) - resident_bytes_of_others();
 }
 
 std::int64_t available_memory_bytes() {

@@ -22,9 +22,9 @@ int available_cpus();
 std::string cpu_set_text();
 /// Gives freed memory back and counts the largest resident set again, where the kernel allows.
 void reset_peak_resident_bytes();
-/// Largest resident set so far, or since it was reset.
+/// Largest resident set so far, or since it was reset, without the memory of other ranks that this one maps now.
 std::int64_t peak_resident_bytes();
-/// Resident set now.
+/// Resident set now, without the memory of other ranks (base/SharedPages.hpp).
 std::int64_t resident_bytes();
 /// Memory that new allocations of this machine can still take: MemAvailable, or what the control group leaves.
 std::int64_t available_memory_bytes();

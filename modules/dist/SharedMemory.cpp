@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/SharedPages.hpp"
 #include "comm/AbortRemovals.hpp"
 
 namespace multicard {
@@ -110,8 +112,14 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std
   return std::shared_ptr<SharedMemory>(new SharedMemory(base, stride, total, node.rank()));
 }
 
+SharedMemory::SharedMemory(std::byte* base, std::size_t stride, std::size_t total, int own_rank)
+    : base_(base), stride_(stride), total_(total), own_rank_(own_rank) {
+  count_shared_pages(static_cast<std::int64_t>(stride), static_cast<std::int64_t>(total - stride));
+}
+
 SharedMemory::~SharedMemory() {
   munmap(base_, total_);
+  count_shared_pages(-static_cast<std::int64_t>(stride_), -static_cast<std::int64_t>(total_ - stride_));
 }
 
 bool SharedMemory::owns(const void* address, std::size_t bytes) const {

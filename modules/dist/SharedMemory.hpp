@@ -28,8 +28,7 @@ class SharedMemory {
   bool owns(const void* address, std::size_t bytes) const;
 
  private:
-  SharedMemory(std::byte* base, std::size_t stride, std::size_t total, int own_rank)
-      : base_(base), stride_(stride), total_(total), own_rank_(own_rank) {}
+  SharedMemory(std::byte* base, std::size_t stride, std::size_t total, int own_rank);
 
   std::byte* base_;
   std::size_t stride_, total_;

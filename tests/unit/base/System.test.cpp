@@ -1,14 +1,17 @@
 #include "base/System.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/BuildInfo.hpp"
 #include "base/Clock.hpp"
+#include "base/SharedPages.hpp"
 
 namespace multicard {
 namespace {
@@ -31,6 +34,23 @@ TEST(System, ForgetsThePeakOfMemoryThatIsFree) {
 
   if (peak_resident_bytes() == before) GTEST_SKIP() << "this kernel does not reset it";
   EXPECT_LT(peak_resident_bytes(), before - kBytes / 2);
+}
+
+TEST(System, CountsSharedMemoryOfOthersAsTheirs) {
+  constexpr std::int64_t kOwn = 16 << 20, kOthers = 48 << 20;
+  void* const pages = mmap(nullptr, kOwn + kOthers, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  std::memset(pages, 1, kOwn + kOthers);
+  const std::int64_t all = resident_bytes(), peak = peak_resident_bytes();
+
+  count_shared_pages(kOwn, kOthers);
+
+  if (resident_bytes_of_others() == 0) GTEST_SKIP() << "this kernel does not say what is shared";
+  EXPECT_NEAR(all - resident_bytes(), kOthers, 1 << 20);
+  EXPECT_NEAR(peak - peak_resident_bytes(), kOthers, 1 << 20);
+  munmap(pages, kOwn + kOthers);
+  EXPECT_EQ(resident_bytes_of_others(), 0);
+  count_shared_pages(-kOwn, -kOthers);
 }
 
 TEST(System, DistinguishesProcessesThatHaveEndedFromThoseThatRun) {
