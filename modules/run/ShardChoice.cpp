@@ -73,16 +73,12 @@ ShardChoice predicted(const RunOptions& options, const Communicator& communicato
   return choice;
 }
 
-/// Collective. Nothing where the deck or the nodes do not allow it any more.
-std::optional<ShardChoice> choice_before(const std::optional<std::string>& checkpoint, const Communicator& communicator,
-                                         const std::vector<ShardCandidate>& candidates) {
-  if (!checkpoint) return std::nullopt;
-  std::optional<ShardChoice> found =
-      agreed(communicator, [&] { return choice_in(CheckpointStore::read_state(*checkpoint)); });
-  if (!found || found->num_ranks != communicator.size()) return std::nullopt;
-  const bool is_candidate = std::any_of(candidates.begin(), candidates.end(),
-                                        [&](const ShardCandidate& one) { return one.shard == found->shard; });
-  return is_candidate ? found : std::nullopt;
+/// Not where the deck or the nodes do not allow it any more.
+bool still_holds(const std::optional<ShardChoice>& choice, int num_ranks,
+                 const std::vector<ShardCandidate>& candidates) {
+  return choice && choice->num_ranks == num_ranks &&
+         std::any_of(candidates.begin(), candidates.end(),
+                     [&](const ShardCandidate& one) { return one.shard == choice->shard; });
 }
 
 }  // namespace
@@ -119,14 +115,19 @@ std::optional<ShardChoice> choice_in(const TrainerState& state) {
   const auto chosen = state.text.find(kChosenShard);
   const std::optional<std::int64_t> ranks = whole_number_of(state.extra, kChosenFor, 1);
   if (chosen == state.text.end() || !ranks || *ranks > INT32_MAX) return std::nullopt;
-  const auto* const word = std::find_if(std::begin(kShardWords), std::end(kShardWords),
-                                        [&](const Word<Shard>& one) { return one.text == chosen->second; });
-  if (word == std::end(kShardWords) || word->value == Shard::automatic) return std::nullopt;
-  return ShardChoice{word->value, fmt::format("{} (auto): as before", word->text), static_cast<int>(*ranks)};
+  const std::optional<Shard> shard = value_of<Shard>(chosen->second, kShardWords);
+  if (!shard || *shard == Shard::automatic) return std::nullopt;
+  return ShardChoice{*shard, fmt::format("{} (auto): as before", chosen->second), static_cast<int>(*ranks)};
+}
+
+std::optional<ShardChoice> choice_in(const std::optional<std::string>& checkpoint, const RunOptions& options,
+                                     const Communicator& communicator) {
+  if (!checkpoint || options.parallel.shard != Shard::automatic) return std::nullopt;
+  return agreed(communicator, [&] { return choice_in(CheckpointStore::read_state(*checkpoint)); });
 }
 
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
-                         const std::optional<std::string>& checkpoint, TaskScan& scan, ChangesRanks changes_ranks) {
+                         const std::optional<ShardChoice>& before, TaskScan& scan, ChangesRanks changes_ranks) {
   if (options.parallel.shard != Shard::automatic) return {options.parallel.shard};
   ShardChoice choice;
   if (communicator.size() == 1) {
@@ -134,8 +135,8 @@ ShardChoice choose_shard(const RunOptions& options, const Communicator& communic
   } else {
     const std::vector<ShardCandidate> candidates = shard_candidates(
         options, splitting_ranks(options, find_topology(communicator), communicator.size(), changes_ranks));
-    const std::optional<ShardChoice> before = choice_before(checkpoint, communicator, candidates);
-    choice = before ? *before : predicted(options, communicator, candidates, scan);
+    choice = still_holds(before, communicator.size(), candidates) ? *before
+                                                                  : predicted(options, communicator, candidates, scan);
   }
   choice.num_ranks = communicator.size();
   return choice;

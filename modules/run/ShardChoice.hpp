@@ -30,6 +30,10 @@ struct ShardChoice {
 
 /// What the run that wrote a checkpoint had chosen; none where its deck said it.
 std::optional<ShardChoice> choice_in(const TrainerState& state);
+/// Collective. The same of a file, where there is one and `options` leave the choice to the run. \throws DataError on
+/// all ranks
+std::optional<ShardChoice> choice_in(const std::optional<std::string>& checkpoint, const RunOptions& options,
+                                     const Communicator& communicator);
 
 /// Not collective. The first of the candidates whose prediction fits `available` bytes, else the one that takes least;
 /// the last one where the device has too little memory to measure any. \throws as ShardPredictions
@@ -38,11 +42,11 @@ ShardChoice choose_shard(std::vector<ShardCandidate> candidates, ShardPrediction
 
 /// Collective. Of shard_candidates() the first whose predicted memory fits each rank: with the deck's micro-batch, or
 /// one row where that is chosen afterwards, of the longest length in the training set; where none fits, the one that
-/// takes least. A run that is resumed on as many ranks keeps its choice. \param checkpoint that the run resumes from
-/// \param scan of the deck, in which what is read of the data here is kept \throws as the task of the deck and as
+/// takes least. A run that continues on as many ranks keeps its choice. \param before what it had chosen \param scan of
+/// the deck, in which what is read of the data here is kept \throws as the task of the deck and as
 /// ShardPredictions::of(), on all ranks
 ShardChoice choose_shard(const RunOptions& options, const Communicator& communicator,
-                         const std::optional<std::string>& checkpoint, TaskScan& scan,
+                         const std::optional<ShardChoice>& before, TaskScan& scan,
                          ChangesRanks changes_ranks = ChangesRanks::no);
 
 }  // namespace multicard

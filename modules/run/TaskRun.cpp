@@ -12,8 +12,9 @@
 namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& task_options, TrainingParts reused, const LogRank& /*building*/)
-    : shard_(choose_shard(options, communicator, task_options.checkpoint, reused.scan, task_options.changes_ranks)),
+                 const TaskRunOptions& task_options, TrainingParts reused, const std::optional<ShardChoice>& before,
+                 const LogRank& /*building*/)
+    : shard_(choose_shard(options, communicator, before, reused.scan, task_options.changes_ranks)),
       setup_(shard_.applied_to(options), communicator, std::move(reused)),
       phase_ranges_(setup_.device().device.is_cuda() ? make_phase_ranges([this] { return num_completed(); }) : nullptr),
       clock_(setup_.device().device),
@@ -33,7 +34,8 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, TrainingParts reused)
-    : TaskRun(options, deck, communicator, task_options, std::move(reused), LogRank(communicator.rank())) {
+    : TaskRun(options, deck, communicator, task_options, std::move(reused),
+              choice_in(task_options.checkpoint, options, communicator), LogRank(communicator.rank())) {
   const Working working(setup_);
   if (task_options.checkpoint) resume(resume_from(*task_options.checkpoint, setup_, checkpoints_.store()));
   estimate_memory(task_options.memory_gaps);
@@ -41,7 +43,8 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& task_options, const TrainingState& state, TrainingParts reused)
-    : TaskRun(options, deck, communicator, task_options, std::move(reused), LogRank(communicator.rank())) {
+    : TaskRun(options, deck, communicator, task_options, std::move(reused), choice_in(state.trainer),
+              LogRank(communicator.rank())) {
   const Working working(setup_);
   setup_.task->finish_identity();
   agreed(communicator, [&] {
@@ -260,41 +263,6 @@ void TaskRun::evaluate_generation(GenerationPhase phase) {
   reporter_.pause();
   if (score) reporter_.questions(*score, seconds_of_questions);
   if (!reporter_.is_quiet()) answers_.log(phase);
-}
-
-/// Forward updates running statistics, backward what compressed gradients carry on.
-std::vector<at::Tensor> TaskRun::changing_before_update() const {
-  std::vector<at::Tensor> changing = tensors_of(setup_.model().buffers());
-  for (const NamedTensor& entry : setup_.strategy->compression_state())
-    changing.push_back(entry.tensor);
-  return changing;
-}
-
-// The copies come before losses that are still under way are read: on a GPU they run while the host waits for those.
-void TaskRun::save_checkpoint() {
-  const std::int64_t done = trainer_->num_completed();
-  const bool is_wanted =
-      setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
-  if (!is_wanted || last_saved_ == done) return;
-  profile_.close(done);
-  const StatusReport::During writing = reporter_.status().during(WatchState::writing);
-  const TimePoint start = SteadyClock::now();
-  recorder_.add_train_seconds(epoch());
-  clock_.pause();
-  setup_.prepare_to_write();
-  checkpoints_.copy(setup_.parts(), changing_before_update());
-  setup_.strategy->release_gathered();
-  trainer_->read_all_results();  // a step that was not finite is never saved
-  recorder_.steps().add_step_times(clock_.take_all());
-  CheckpointContent content{trainer_state(), summary(), std::nullopt};
-  content.state.files = setup_.task->model_files();
-  if (best_ && best_->step == done) content.best = best_->score;
-  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
-  checkpoints_.write(std::move(content), recorder_.steps().record(), recorder_.steps().metrics());
-  clock_.resume();
-  last_saved_ = done;
-  recorder_.steps().add_metric("checkpoint_stall_s", done, seconds_since(start));
-  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
 }
 
 }  // namespace multicard

@@ -113,15 +113,17 @@ class TaskRun {
   const Task& task() const { return *setup_.task; }
   bool is_root() const { return setup_.communicator.is_root(); }
   /// What may be used again after this run is gone (MovableRun): null where the model is split over its ranks.
-  std::shared_ptr<Model> model() const { return setup_.splits_weights() ? nullptr : setup_.task->model(); }
+  std::shared_ptr<Model> model() const { return setup_.gathers_weights() ? nullptr : setup_.task->model(); }
   TaskScan scan() const { return setup_.task->scan(); }
   std::shared_ptr<TensorCollectives> collectives() const { return setup_.collectives; }
   /// @}
 
  private:
-  /// Builds the run, which does not work yet. \param building lines come from the root while it exists
+  /// Builds the run, which does not work yet. \param before what it had chosen to split \param building lines come from
+  /// the root while it exists
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& task_options, TrainingParts reused, const LogRank& building);
+          const TaskRunOptions& task_options, TrainingParts reused, const std::optional<ShardChoice>& before,
+          const LogRank& building);
   /// While one exists, this rank works for the run: lines come from its root, the process computes as its deck says.
   struct Working {
     explicit Working(const TrainingSetup& setup) : log_rank(setup.communicator.rank()), current(setup.context) {}

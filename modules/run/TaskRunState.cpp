@@ -100,6 +100,41 @@ void TaskRun::finish_checkpoints() {
   recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
 }
 
+/// Forward updates running statistics, backward what compressed gradients carry on.
+std::vector<at::Tensor> TaskRun::changing_before_update() const {
+  std::vector<at::Tensor> changing = tensors_of(setup_.model().buffers());
+  for (const NamedTensor& entry : setup_.strategy->compression_state())
+    changing.push_back(entry.tensor);
+  return changing;
+}
+
+// The copies come before losses that are still under way are read: on a GPU they run while the host waits for those.
+void TaskRun::save_checkpoint() {
+  const std::int64_t done = trainer_->num_completed();
+  const bool is_wanted =
+      setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
+  if (!is_wanted || last_saved_ == done) return;
+  profile_.close(done);
+  const StatusReport::During writing = reporter_.status().during(WatchState::writing);
+  const TimePoint start = SteadyClock::now();
+  recorder_.add_train_seconds(epoch());
+  clock_.pause();
+  setup_.prepare_to_write();
+  checkpoints_.copy(setup_.parts(), changing_before_update());
+  setup_.strategy->release_gathered();
+  trainer_->read_all_results();  // a step that was not finite is never saved
+  recorder_.steps().add_step_times(clock_.take_all());
+  CheckpointContent content{trainer_state(), summary(), std::nullopt};
+  content.state.files = setup_.task->model_files();
+  if (best_ && best_->step == done) content.best = best_->score;
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
+  checkpoints_.write(std::move(content), recorder_.steps().record(), recorder_.steps().metrics());
+  clock_.resume();
+  last_saved_ = done;
+  recorder_.steps().add_metric("checkpoint_stall_s", done, seconds_since(start));
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
 /// Collective.
 void TaskRun::note_checkpoints() {
   // A step before the newest checkpoint was begun says nothing of it.
@@ -162,14 +197,17 @@ TrainingState TaskRun::collect() {
   state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();
   state.source = fmt::format("the run after step {}", num_completed());
-  agreed(setup_.communicator, [&] {  // memory may run out
-    with_known_errors([&] {
-      const CheckpointParts parts = setup_.parts();
-      state.pieces = held_pieces(parts);
-      if (setup_.communicator.is_root()) state.parts = host_copies(parts);
+  const std::optional<Error> failure = error_of([&] {
+    agreed(setup_.communicator, [&] {  // memory may run out
+      with_known_errors([&] {
+        const CheckpointParts parts = setup_.parts();
+        state.pieces = held_pieces(parts);
+        if (setup_.communicator.is_root()) state.parts = host_copies(parts);
+      });
     });
   });
   setup_.strategy->release_gathered();
+  if (failure) throw Error(*failure);
   state.history = whole_history();
   state.tables = summary().tables;
   state.best = checkpoints_.best();

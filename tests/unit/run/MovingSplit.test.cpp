@@ -1,4 +1,5 @@
 // Runs whose weights and state are split over their ranks, and that change these.
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,34 @@ TEST(MovingSplitRuns, OfImagesTrainAsThoseThatAreResumedFromFiles) {
     expect_equal_bits(moved, resumed);
     expect_near(moved, stayed, 1e-9);
   }
+}
+
+// Later checkpoints have replaced it; what it had chosen to split is in the state.
+TEST(MovingSplitRuns, NeedNoCheckpointThatTheyHaveResumedFrom) {
+  const ScratchFolder scratch;
+  write_oracle_shards(scratch);
+  RunOptions options = options_of({"", Shard::automatic, TuningMethod::full}, scratch);
+  options.run.keep_checkpoints = 1;
+  const Group two(2), all(4);
+  if (two.member) {
+    TaskRun first(options, "", two.ranks, {Verbosity::quiet, std::nullopt, true});
+    first.advance(2, nullptr);
+    finish(first);
+  }
+  world().barrier();
+  const std::optional<std::string> checkpoint = CheckpointStore(options.run.output, 1).newest();
+  ASSERT_TRUE(checkpoint);
+  MovableRun movable(options, "", world(), {Verbosity::quiet, checkpoint, false});
+  advance_on(movable, two, 2);
+  world().barrier();
+  if (world().is_root()) std::filesystem::remove_all(*checkpoint);
+  world().barrier();
+
+  advance_on(movable, all, 2);
+  advance_on(movable, two, 2);
+
+  if (!movable.run()) return;
+  EXPECT_EQ(finish(*movable.run()).summary.metrics.at("train_loss").values.size(), 8U);
 }
 
 TEST(MovingSplitRuns, KeepPiecesWhereTheNextRanksCannotBeBuilt) {
