@@ -12,8 +12,8 @@ namespace multicard {
 bool on_any_rank(TensorCollectives& collectives, bool mine);
 bool on_every_rank(TensorCollectives& collectives, bool mine);
 /// @}
-/// Collective. Runs `body`, which is not, or is of some of the ranks. \return whether no rank has failed; one that has
-/// throws what it has ended with
+/// Collective. Runs `body`, which must not be collective over all of these ranks; over some of them it may be. \return
+/// whether it has succeeded on every rank; a rank whose body has thrown throws the same
 bool done_on_every_rank(TensorCollectives& collectives, const std::function<void()>& body);
 
 }  // namespace multicard

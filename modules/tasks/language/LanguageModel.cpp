@@ -86,19 +86,29 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
       sharding_(sharding),
       random_seed_(random_weights_seed(options)),
       base_type_(base_type(options)),
-      base_identity_(folder_, random_seed_, base_type_) {
-  const MethodOptions& method = options.method;
+      base_identity_(folder_, random_seed_, base_type_),
+      copies_(agreed_type(type_of_copies(options, device), sharding)) {
   check_storage();
   ShardedNetwork made = base_network(sharding_);
   network_ = std::move(made.network);
   bytes_read_ = made.bytes_read;
-  if (!made.is_filled) return;  // another rank has thrown, and takes part in nothing more
-  if (!method.has_adapters() && !is_converted_) split_ = std::move(made.blocks);
-  if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
-  if (options.model.adapter && !options.model.layers_alone)
-    warn_of(PeftAdapter::open(*options.model.adapter).config().remarks);
-  network_->set_checkpointing(checkpointing());
+  // Of the ranks that load the next network together one may have thrown, and takes part in nothing more.
+  if (!made.is_filled || !is_done_by_group([&] { complete_network(); })) return;
+  if (!options.method.has_adapters() && !is_converted_) split_ = std::move(made.blocks);
   make_objective();
+}
+
+bool LanguageModel::is_done_by_group(const std::function<void()>& body) const {
+  if (sharding_.group) return done_on_every_rank(*sharding_.group, body);
+  body();
+  return true;
+}
+
+void LanguageModel::complete_network() {
+  if (options_.method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
+  if (options_.model.adapter && !options_.model.layers_alone)
+    warn_of(PeftAdapter::open(*options_.model.adapter).config().remarks);
+  network_->set_checkpointing(checkpointing());
 }
 
 ShardedNetwork LanguageModel::loaded_network(const ShardRanks& sharding) const {
@@ -108,7 +118,7 @@ ShardedNetwork LanguageModel::loaded_network(const ShardRanks& sharding) const {
                          : plan_network(folder_, base_type_, random_seed_, format);
   if (!sharding.group) return {load_network(plan, device_)};
   set_splitting(plan, options_, device_);
-  plan.copies = agreed_type(plan.copies, sharding);
+  plan.copies = copies_;
   return load_sharded_network(plan, sharding);
 }
 
@@ -126,9 +136,9 @@ std::unique_ptr<Llama> LanguageModel::frozen_start() const {
   ShardRanks sharding = sharding_;
   if (options_.method.preference.reference == Reference::cached)  // it is there for a while, next to what is trained
     sharding.gathered = Gathered::while_computed;
-  std::unique_ptr<Llama> network = base_network(sharding).network;
-  if (options_.method.has_adapters()) add_adapters(*network);
-  return network;
+  ShardedNetwork made = base_network(sharding);
+  if (made.is_filled && options_.method.has_adapters()) add_adapters(*made.network);
+  return std::move(made.network);
 }
 
 void LanguageModel::make_objective() {

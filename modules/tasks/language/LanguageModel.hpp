@@ -1,6 +1,7 @@
 #pragma once
 /// \file The language model of a deck, ready to train.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,6 +123,10 @@ class LanguageModel final : public Model, public MeasuredModel {
   void check_storage();
   /// With frozen or as yet untrained weights, without adapters.
   ShardedNetwork base_network(const ShardRanks& sharding) const;
+  /// Collective over the ranks that share the network. \return whether all have done it; one that has not throws
+  bool is_done_by_group(const std::function<void()>& body) const;
+  /// Adapters and checkpointing.
+  void complete_network();
   ShardedNetwork loaded_network(const ShardRanks& sharding) const;
   /// As the deck says, which is returned.
   AdapterOptions add_adapters(Llama& network) const;
@@ -148,6 +153,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one
   BaseIdentity base_identity_;
+  std::optional<at::ScalarType> copies_;  ///< of trained weights, in the type in which all ranks gather them
   std::map<Checkpointing, MeasuredPair> measured_;
   std::optional<MeasuredPair> measured_evaluation_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "device/DeviceError.hpp"
 #include "io/Sha256.hpp"
 #include "tasks/language/ReferencePass.hpp"
@@ -66,7 +67,8 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   // By itself, since loading is collective where weights are split.
   if (sharding.group != nullptr && !model)
     agreed(communicator_, [&] { with_known_errors([&] { LanguageModel::check_files(options_); }); });
-  agreed(communicator_, [&] {
+  // Groups of ranks read by themselves, from disks that differ.
+  agreed_after_long_work(communicator_, [&] {
     // Weights come last: data that does not fit is found in seconds, a model of many gigabytes is read for minutes.
     const bool is_known = model != nullptr;
     model_ = model ? std::move(model)
