@@ -36,7 +36,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
       options_(options),
       step_(options.first_step),
       sums_(parts.model.sums()),
-      readback_(make_readback(parts.strategy.gradients().front().device())) {
+      readback_(make_readback(parts.model.parameters().front().tensor.device())) {
   parts_.recorder.record().first_step = options.first_step;
   parts_.strategy.start_reading(options.first_step, options.num_steps);
 }

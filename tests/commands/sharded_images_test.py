@@ -68,6 +68,9 @@ class ShardedImages(CommandTest, Same):
     def test_what_is_frozen_stays_whole(self):
         # Nothing below the first block that is trained has a gradient; in one block some convolutions are frozen.
         self.check_bits(3, (SHARD,), "model.freeze=['features.?.*', 'features.12.conv.0.0.weight']")
+        # Nothing is left that ranks hold whole.
+        self.check_bits(2, (SHARD,), "model={name: resnet18, width: 1, dropout: null, "
+                        "freeze: ['conv1.*', '*bn*', '*downsample.1*', 'fc.*']}", "data.limit=32", "run.epochs=2")
         self.expect(2, run(2, "run", self.deck, SHARD, "model.freeze=['features.*']"), "leaves no convolution")
 
     def test_micro_batches_and_ranks_without_rows_add_up(self):
