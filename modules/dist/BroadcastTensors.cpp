@@ -41,6 +41,7 @@ void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives
   for (const at::Tensor& tensor : here)
     dense.push_back(tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous());
   if (!elsewhere.empty()) dense.push_back(packed(elsewhere, collectives.device()));
+  if (dense.empty()) return;
   collectives.broadcast(dense, root);
   for (std::size_t i = 0; i < here.size(); ++i)
     if (!dense[i].is_alias_of(here[i])) here[i].copy_(dense[i]);
