@@ -50,7 +50,11 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
   if (run.parallel.shard == Shard::hybrid)
     throw UsageError(fmt::format("task {} cannot be shared", task.name),
                      "its parallel.shard is hybrid, and not all numbers of ranks form its groups",
-                     "Set parallel.shard=full, optimizer or none.");
+                     "Set parallel.shard=auto, full, optimizer or none.");
+  if (run.parallel.shard_group)
+    throw UsageError(fmt::format("task {} cannot be shared", task.name),
+                     "its parallel.shard_group is a number of ranks, and tasks change theirs",
+                     "Leave parallel.shard_group out.");
   run.run.output = folder_of(options, task.name);
   run.run.resume = {options.run.resume};
   run.run.timeout_s = options.run.timeout_s;

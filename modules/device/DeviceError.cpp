@@ -55,7 +55,9 @@ bool is_out_of_memory(const c10::Error& error, const std::string& text) {
 const char* less_memory(MemoryUse use) {
   return use == MemoryUse::setup
              ? "The weights, gradients and optimizer state alone do not fit: choose a smaller model or dtype, tune "
-               "adapters instead of all weights (method: lora), or use a device with more memory."
+               "adapters instead of all weights (method: lora), split it over ranks (parallel.shard=auto), or use a "
+               "device with "
+               "more memory."
              : "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.";
 }
 

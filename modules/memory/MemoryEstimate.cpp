@@ -21,6 +21,7 @@ std::string part(const char* name, std::int64_t number) {
 }
 
 constexpr std::string_view kWouldNeed = "this run would need";
+constexpr std::string_view kHostOutOfMemory = "out of memory";  // as_error() and any_error() begin so
 
 }  // namespace
 
@@ -97,8 +98,9 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
                 "Set run.micro_batch={}, the largest that fits (the global batch stays what it is), or use more "
                 "ranks.",
                 micro_batch)
-          : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
-            "fits.";
+          : "Lower data.image_size or data.max_length, use more ranks with parallel.shard=auto, or a smaller model: "
+            "not "
+            "even run.micro_batch=1 fits.";
   // Activations are left out when the rest does not fit.
   return EnvironmentError(fmt::format("{} {}{}", kWouldNeed, estimate.work() > 0 ? "" : "at least ", estimate.text()),
                           fmt::format("{} are available per rank", bytes(available)), suggestion);
@@ -106,7 +108,8 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
 
 bool is_out_of_memory(const Error& error) {
   return error.code() == ExitCode::environment &&
-         (error.problem().starts_with(kWouldNeed) || error.problem().starts_with(kOutOfMemory));
+         (error.problem().starts_with(kWouldNeed) || error.problem().starts_with(kOutOfMemory) ||
+          error.problem().starts_with(kHostOutOfMemory));
 }
 
 }  // namespace multicard

@@ -134,10 +134,7 @@ void MethodMemory::measure_split(const RunOptions& equal) {
 
 /// How trained weights are gathered; nothing where they are whole.
 std::optional<Gathered> MethodMemory::gathered(Shard shard) const {
-  if (options_.method.has_adapters()) return std::nullopt;
-  if (splits_weights(shard)) return Gathered::while_computed;
-  const bool stay_gathered = shard == Shard::optimizer && splits_trained_blocks(options_);
-  return stay_gathered ? std::optional(Gathered::until_changed) : std::nullopt;
+  return options_.method.has_adapters() ? std::nullopt : gathered_by(options_, shard);
 }
 
 /// Each network of frozen weights has them.

@@ -124,7 +124,7 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   MeasuredModel& model = setup_.task->measured_model();
   if (part == 0) {
     // Where weights are split over ranks, the pass that is measured is one of all of them.
-    if (setup_.splits_weights()) model.evaluation_bytes({});
+    if (setup_.gathers_weights()) model.evaluation_bytes({});
     return 0;
   }
   StageBytes work =
@@ -163,7 +163,7 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, s
 
 // Where weights are split over ranks, the passes that are measured are those of all of them, with rows or without.
 StageBytes RankMemory::pass_bytes(std::int64_t at_once) {
-  if (at_once == 0 && !setup_.splits_weights()) return {};
+  if (at_once == 0 && !setup_.gathers_weights()) return {};
   const StageBytes bytes =
       setup_.task->measured_model().activation_bytes(part(std::max<std::int64_t>(1, at_once)), backward());
   return at_once > 0 ? bytes : StageBytes{};

@@ -30,7 +30,7 @@ std::string strategy_text(const TrainingSetup& setup) {
   return fmt::format("{}, {} backend, {} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
                      setup.collectives->name(), counted(num_buckets, "bucket"),
                      bucket_size(setup.options, *setup.collectives),
-                     parallel.overlap && !setup.splits_weights() ? ", overlap" : "",
+                     parallel.overlap && !setup.gathers_weights() ? ", overlap" : "",
                      parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
 

@@ -20,9 +20,11 @@ DeckKeys parallel_keys() {
   return {
       {"parallel.strategy", any, speed, "strategy", "data parallelism: who reads, reduces gradients and updates"},
       {"parallel.shard", any, speed, "sharding",
-       "what is split over ranks instead of replicated; `auto`: what sends least of those that fit the memory"},
+       "what is sharded across ranks instead of replicated; `auto`: the first of none, optimizer, hybrid and full "
+       "whose "
+       "predicted memory fits"},
       {"parallel.shard_group", any, speed, "shard group",
-       "with `shard: hybrid` the ranks that share one copy of the weights; `auto`: those of a node"},
+       "the ranks that share one copy; `auto`: all, and with `shard: hybrid` those of a node"},
       {"parallel.sync_batch_norm",
        image,
        speed,

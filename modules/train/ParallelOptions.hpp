@@ -25,18 +25,22 @@ inline constexpr Word<Shard> kShardWords[] = {{"none", Shard::none},
                                               {"hybrid", Shard::hybrid},
                                               {"auto", Shard::automatic}};
 
+/// Whether the weights of a network are split, and no rank has all of them.
+constexpr bool splits_weights(Shard shard) {
+  return shard == Shard::full || shard == Shard::hybrid;
+}
+
 /// Where trainer.json names, in its texts, what a run with `auto` has chosen.
 inline constexpr const char* kChosenShard = "chosen_shard";
 
 struct ParallelOptions : ExchangeOptions {
   StrategyName strategy = StrategyName::ddp_ds;
   Shard shard = Shard::none;
-  std::optional<std::int64_t> shard_group = {};  ///< ranks that share one copy; of hybrid, by default a node's
+  std::optional<std::int64_t> shard_group = {};  ///< ranks that share one copy; by default all, of hybrid a node's
   bool sync_batch_norm = false;                  ///< BatchNorm statistics over all ranks
   ShareGpu share_gpu = ShareGpu::no;
 
-  /// Whether the weights of a network are split, and no rank has all of them.
-  bool splits_weights() const { return shard == Shard::full || shard == Shard::hybrid; }
+  bool splits_weights() const { return multicard::splits_weights(shard); }
   /// One rank holds them whole.
   bool splits_weights(int num_ranks) const { return splits_weights() && num_ranks > 1; }
 };

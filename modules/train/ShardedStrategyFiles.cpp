@@ -66,8 +66,8 @@ void ShardedStrategy::make_room() {
     bytes += static_cast<std::int64_t>(tensor.nbytes());
   throw EnvironmentError(
       "what is split over ranks cannot be gathered for a checkpoint",
-      fmt::format("rank 0 has not the {} of host memory that it takes", human_bytes(static_cast<double>(bytes))),
-      "Set run.checkpoint_every=0, or parallel.shard=none.")
+      fmt::format("rank 0 lacks the {} of host memory that this takes", human_bytes(static_cast<double>(bytes))),
+      "Set data.layout=nchw, with which each rank writes its part, or parallel.shard=none.")
       .on_all_ranks();
 }
 

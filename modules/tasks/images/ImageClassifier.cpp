@@ -26,7 +26,7 @@ void ImageClassifier::set_statistics_reducer(StatisticsReducer* statistics) {
 void ImageClassifier::split(const ShardRanks& ranks) {
   if (network_->block_weights().empty())
     throw UsageError("parallel.shard has no weights to split", "model.freeze leaves no convolution of a block to train",
-                     "Set parallel.shard=none.");
+                     "Set parallel.shard=optimizer or none, or freeze less.");
   split_ = split_network(*network_, ranks);
 }
 

@@ -93,8 +93,9 @@ void check_split_state(const RunOptions& options, const Refuse& refuse) {
   if (options.parallel.powersgd_rank > 0)
     refuse("parallel.powersgd_rank compresses sums that all ranks need", "Set parallel.powersgd_rank=0.");
   if (!options.is_language() && options.optimizer.name == OptimizerName::adamw8bit)
-    refuse("optimizer.name is adamw8bit, whose blocks are not in the order of the memory of images' weights",
-           "Set optimizer.name=adamw.");
+    refuse(
+        "optimizer.name is adamw8bit, whose quantisation blocks follow the order of files, not that of images' weights",
+        "Set optimizer.name=adamw.");
 }
 
 void check_split_weights(const RunOptions& options, Shard shard, const Refuse& refuse) {
@@ -119,20 +120,15 @@ void check_shard(const RunOptions& options, Shard shard, const Refuse& refuse) {
 /// What every rank would have to do alike: weights are gathered by passes of all ranks, and state is cut once.
 void check_sharding(Section& root, const RunOptions& options) {
   const Shard shard = options.parallel.shard;
-  if (options.parallel.shard_group && shard != Shard::hybrid)
+  if (options.parallel.shard_group && (shard == Shard::none || shard == Shard::automatic))
     root.section("parallel")
-        .reject("shard_group", "it is for parallel.shard: hybrid alone",
+        .reject("shard_group", "there are no groups of ranks",
                 fmt::format("parallel.shard is {}", word_of(shard, kShardWords)),
                 "Leave it out, or set parallel.shard=hybrid.");
   if (shard == Shard::none) return;
   const std::string word(word_of(shard, kShardWords));
   const auto refuse = [&](const std::string& why, const char* instead) {
-    root.section("parallel")
-        .reject("shard",
-                word + (shard == Shard::automatic   ? " chooses what is split over ranks"
-                        : shard == Shard::optimizer ? " splits the optimizer's state over ranks"
-                                                    : " splits weights over ranks"),
-                why, instead);
+    root.section("parallel").reject("shard", fmt::format("{} is not possible with this deck", word), why, instead);
   };
   check_shard(options, shard, refuse);
 }

@@ -4,6 +4,12 @@
 
 namespace multicard {
 
+std::optional<Gathered> gathered_by(const RunOptions& options, Shard shard) {
+  if (splits_weights(shard)) return Gathered::while_computed;
+  const bool stay_gathered = shard == Shard::optimizer && splits_trained_blocks(options);
+  return stay_gathered ? std::optional(Gathered::until_changed) : std::nullopt;
+}
+
 SplittingRanks splitting_ranks(const RunOptions& options, const Topology& topology, int num_ranks,
                                ChangesRanks changes_ranks) {
   const int of_group = static_cast<int>(options.parallel.shard_group.value_or(ranks_of_each_node(topology)));

@@ -1,16 +1,17 @@
 #pragma once
 /// \file Ways to split what ranks hold.
 
+#include <optional>
 #include <vector>
 
 #include "comm/Topology.hpp"
+#include "dist/SplitParameters.hpp"
 #include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 
-inline bool splits_weights(Shard shard) {
-  return shard == Shard::full || shard == Shard::hybrid;
-}
+/// How trained weights are gathered, and frozen ones of `full` and `hybrid`; nothing where ranks hold them whole.
+std::optional<Gathered> gathered_by(const RunOptions& options, Shard shard);
 
 /// Whether a run goes to other ranks while it trains: not all of them form the groups of `hybrid`.
 enum class ChangesRanks { no, yes };
@@ -33,8 +34,9 @@ struct ShardCandidate {
   bool operator==(const ShardCandidate&) const = default;
 };
 
-/// Those that a deck allows, by what they send: `none` once a step, `optimizer` sums each micro-batch; `hybrid` gathers
-/// weights in each as well, within groups, and `full` between them too.
+/// Those that a deck allows, from the one that splits least to the one that splits most, which is also the order of
+/// what they send where a step has many micro-batches: `none` once a step, `optimizer` sums each micro-batch; `hybrid`
+/// gathers weights in each as well, within groups, and `full` between them too.
 std::vector<ShardCandidate> shard_candidates(const RunOptions& options, const SplittingRanks& ranks);
 
 }  // namespace multicard

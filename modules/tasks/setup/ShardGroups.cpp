@@ -1,27 +1,45 @@
 #include "tasks/setup/ShardGroups.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "tasks/setup/ShardCandidates.hpp"
 
 namespace multicard {
 
 namespace {
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why) {
-  throw EnvironmentError(problem, why,
-                         "Set parallel.shard_group to a divisor of the number of ranks, or parallel.shard=full.")
+  throw EnvironmentError(
+      problem, why, "Set parallel.shard_group to a divisor above 1 of the number of ranks, or parallel.shard=full.")
       .on_all_ranks();
 }
 
 int ranks_of_a_node(const Topology& topology) {
   const int size = ranks_of_each_node(topology);
   if (size == 0)
-    refuse("parallel.shard is hybrid, but the nodes do not have equally many ranks that follow each other",
-           fmt::format("the {} ranks of {} nodes are placed otherwise", topology.nodes.size(), topology.num_nodes));
+    throw EnvironmentError(
+        "parallel.shard=hybrid needs equally many consecutive ranks on each node",
+        fmt::format("the {} ranks of {} nodes are placed otherwise", topology.nodes.size(), topology.num_nodes),
+        "Start as many on each node, one node after the other (mpirun --map-by slot, the default), or "
+        "set parallel.shard_group or parallel.shard=full.")
+        .on_all_ranks();
   return size;
+}
+
+/// What is not `hybrid` splits over all ranks.
+void check_group_of_all(const ParallelOptions& options, int num_ranks) {
+  if (options.shard == Shard::hybrid || !options.shard_group || num_ranks == 1 || *options.shard_group == num_ranks)
+    return;
+  const std::string_view word = word_of(options.shard, kShardWords);
+  throw EnvironmentError(fmt::format("{} ranks cannot form groups of {}", num_ranks, *options.shard_group),
+                         fmt::format("parallel.shard={} splits over all ranks", word),
+                         "Set parallel.shard=hybrid, or leave parallel.shard_group out.")
+      .on_all_ranks();
 }
 
 int group_size(const ParallelOptions& options, const Topology& topology, int num_ranks) {
@@ -56,10 +74,11 @@ ShardGroups::ShardGroups(const RunOptions& run, const Communicator& communicator
                          TensorCollectives& all)
     : all_(all) {
   const ParallelOptions& options = run.parallel;
-  const bool keeps_gathered = options.shard == Shard::optimizer && splits_trained_blocks(run);
-  if (communicator.size() == 1 || !(keeps_gathered || options.splits_weights())) return;
+  check_group_of_all(options, communicator.size());
+  const std::optional<Gathered> gathered = gathered_by(run, options.shard);
+  if (communicator.size() == 1 || !gathered) return;
   ranks_.group = &all;
-  if (keeps_gathered) ranks_.gathered = Gathered::until_changed;
+  ranks_.gathered = *gathered;
   if (options.shard != Shard::hybrid) return;
   const int size = group_size(options, topology, communicator.size());
   if (size == communicator.size()) return;

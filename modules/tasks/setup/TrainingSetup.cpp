@@ -92,7 +92,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   shard_groups.emplace(options, communicator, context.topology(), *collectives);
   communication_before = shard_groups->totals();
   received_before = shard_groups->received();
-  if (reused.model && (splits_weights() || device_of(*reused.model) != own)) reused.model.reset();
+  if (reused.model && (gathers_weights() || device_of(*reused.model) != own)) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // Warnings about data and weights were logged where the run began.
   const LogRank log_rank(reused.is_known ? LogRank::kSilent : communicator.rank());

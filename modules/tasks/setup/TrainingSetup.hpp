@@ -45,8 +45,8 @@ struct TrainingSetup {
   Model& model() const { return *task->model(); }
   std::int64_t steps_per_epoch() const { return data().steps_per_epoch(); }
   std::int64_t num_epochs() const { return (num_steps + steps_per_epoch() - 1) / steps_per_epoch(); }
-  /// Whether its weights are split over the ranks.
-  bool splits_weights() const { return shard_groups->ranks().group != nullptr; }
+  /// Whether ranks gather its weights, to keep them for a block or until they are updated.
+  bool gathers_weights() const { return shard_groups->ranks().group != nullptr; }
   /// Rows that all ranks see in the steps before `step`.
   std::int64_t rows_before(std::int64_t step) const;
   /// Rows that this rank computes on in a full step.
