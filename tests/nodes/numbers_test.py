@@ -120,6 +120,9 @@ class BytesTest(NumbersTest):
 
 
 class Bytes(BytesTest):
+    # Start-up sends 2.6 MB, some runs 0.2 MB more, which is 1.2 % of the gradients in bf16 of this many steps.
+    STEPS = 32
+
     def test_the_bytes_of_a_step_are_those_of_its_gradients_whatever_the_ranks_of_a_node(self):
         whole = None
         for counts, overrides, share in (("1,1", (), 1), ("2,2", (), 1), ("1,2", (BF16,), 0.5)):
@@ -177,9 +180,9 @@ class BytesOfSharding(BytesTest):
         done = self.nodes.run("1,2", "run", self.deck, "parallel.shard=hybrid", "run.resume=never")
         self.assertEqual(done[0], 3, done[2])
         self.assertIn("do not have equally many ranks", done[2])
-        losses = [self.train("2,2", shard, *full, "precision=fp64", "parallel.shard=" + shard)
-                  for shard in ("none", "hybrid")]
-        self.assertEqual(*losses)
+        losses = {tuple(self.train("2,2", shard, *full, "precision=fp64", "parallel.shard=" + shard))
+                  for shard in ("none", "hybrid", "full")}
+        self.assertEqual(len(losses), 1, losses)
 
     def test_frozen_blocks_are_gathered_twice_but_for_those_in_place(self):
         self.check((2 * self.NUM_BLOCKS - 4) * self.weights()[0], None)
