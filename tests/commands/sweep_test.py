@@ -152,6 +152,14 @@ class StudyOfMethods(CommandTest):
         self.assertIn("reusing", done.stderr)
         self.assertIn("holds this sweep, finished", done.stderr)
 
+    def test_splitting_is_an_axis(self):
+        done = self.study("sweep.parallel.shard=[none,full]", "sweep.cases=[{name: full, method: {name: full}}]",
+                          "sweep.ranks=[2]")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("2 of 2 runs complete", done.stderr)
+        self.assertEqual(sorted(run["axis.parallel.shard"] for run in self.runs(self.path("study/results.h5"))),
+                         ["full", "none"])
+
     def test_wrong_options_are_named(self):
         for options, words in ((["--fast"], "unknown option --fast"), (["--ranks=1"], "unknown option --ranks=1"),
                                (["--ranks", "0"], "at least 1, not 0"), (["--ranks"], "--ranks needs a value")):

@@ -17,9 +17,9 @@ ECC_ERROR = 214  # cudaErrorECCUncorrectable
 
 
 class EndingsTest(FakeGpuTest):
-    def start(self, ranks, *overrides, **settings):
+    def start(self, ranks, *overrides, deck=None, **settings):
         """A run that lasts until something ends it."""
-        process = launch(ranks, "run", self.image, "run.steps=1000000", *overrides, **settings)
+        process = launch(ranks, "run", deck or self.image, "run.steps=1000000", *overrides, **settings)
         self.addCleanup(CommandTest.kill_group, process)
         return process
 
@@ -122,6 +122,16 @@ class OtherRanks(EndingsTest):
     def test_a_rank_that_calls_another_collective(self):
         self.end(self.start(2, "run.timeout_s=3", is_async=True, nccl_other=200, fail_rank=1), 5,
                  "did not finish within 3 s")
+
+    def test_ranks_that_gather_for_each_other(self):
+        model = self.path("deep")
+        deeper_model(model, 5)
+        words = ("run.timeout_s=3", "model.path=" + model, "method={name: full}", "parallel.shard=full")
+        process = self.start_and_wait(2, *words, deck=self.language, is_async=True)
+        os.kill(ranks_of(process)[1], signal.SIGSTOP)
+        self.end(process, 5, r"did not finish within 3 s|rank 1 did not answer for \d+ s")
+        self.end(self.start(2, *words, "run.resume=never", deck=self.language, is_async=True, nccl_other=200,
+                            fail_rank=1), 5, "did not finish within 3 s")
 
     def test_a_rank_that_is_killed(self):
         process = self.start_and_wait(2, is_async=True)

@@ -142,16 +142,21 @@ def difference(short, long):
                   long.peak_device_bytes - short.peak_device_bytes, long.order[len(short.order):])
 
 
-def memory_of(results, name="main"):
-    """Bytes of a run in a results file by what they are: the peaks of rank 0, and `predicted` where it is recorded."""
+def memory_of_ranks(results, name="main"):
+    """Bytes of a run in a results file, of each rank, by what they are: peaks, and `predicted` where it is recorded."""
     found = {}
     for key, path in (("device_peak_bytes", "device_peak_bytes"), ("device_reserved_bytes", "device_reserved_bytes"),
                       ("predicted", "model/predicted_total")):
         place = "/runs/%s/memory/%s" % (name, path)
         done = subprocess.run([H5DUMP, "-y", "-d", place, str(results)], capture_output=True, text=True)
         if done.returncode == 0:
-            found[key] = int(re.search(r"DATA \{\s*(\d+)", done.stdout)[1])
+            found[key] = [int(word) for word in re.search(r"DATA \{\s*([\d,\s]+)", done.stdout)[1].split(",")]
     return found
+
+
+def memory_of(results, name="main"):
+    """Those of rank 0."""
+    return {key: values[0] for key, values in memory_of_ranks(results, name).items()}
 
 
 def number_in(results, path):

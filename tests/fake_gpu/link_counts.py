@@ -211,7 +211,7 @@ def exposed_seconds(sent, case, model, ranks, tokens, rate):
     return link.send(max(now, link.free), sent.rest * received) - blocks * (forward + backward)
 
 
-def hidden_from(bytes_per_weight, case, ranks, rate):
+def break_even(bytes_per_weight, case, ranks, rate):
     """Tokens."""
     return bytes_per_weight * (ranks - 1) / ranks / rate * FLOPS / sum(case.flops())
 
@@ -221,7 +221,7 @@ def row_of(name, sent, model, options):
     counted = sent.all / model.weights
     cells = ["%.2f / %g" % (counted, case.rule)]
     for rate in options.links:
-        cells.append(" / ".join("{:,.0f}".format(hidden_from(each, case, options.ranks, rate * 1e9))
+        cells.append(" / ".join("{:,.0f}".format(break_even(each, case, options.ranks, rate * 1e9))
                                 for each in (counted, case.rule)))
     for tokens in options.tokens:
         compute = sum(case.flops()) * model.weights * tokens / FLOPS

@@ -49,10 +49,11 @@ def merged(words):
     return found
 
 
-def micro_batch(products, part, sums, keeps, ends=(), are_tied=True):
+def micro_batch(products, part, sums, keeps, ends=(), are_tied=True, stays=False):
     """Its collectives, and how many matrix products are between them. `part`: bytes that a rank has of a block; `sums`:
     the words for the sum of a block's gradients, by row; `keeps`: what the pass begins with is in place; `ends`: where
-    embedding and output layer are split, the words for gathering one of them and for the sum of its gradient."""
+    embedding and output layer are split, the words for gathering one of them and for the sum of its gradient; `stays`:
+    what is gathered stays until it is updated."""
     words = []
 
     def gather(block):
@@ -62,7 +63,7 @@ def micro_batch(products, part, sums, keeps, ends=(), are_tied=True):
     for block in range(NUM_BLOCKS):
         if block == 0 and not keeps:
             gather(0)
-        if block + 1 < NUM_BLOCKS and (block + 1 >= 2 or not keeps):
+        if block + 1 < NUM_BLOCKS and (block + 1 >= 2 and not stays or not keeps):
             gather(block + 1)  # before the block computes
         if ends and block + 1 == NUM_BLOCKS and not are_tied:
             words.append(ends[0])
@@ -71,7 +72,7 @@ def micro_batch(products, part, sums, keeps, ends=(), are_tied=True):
     if ends and not are_tied:
         words.append(ends[1])
     for block in reversed(range(NUM_BLOCKS)):
-        if 0 <= block - 1 < NUM_BLOCKS - 2:
+        if 0 <= block - 1 < NUM_BLOCKS - 2 and not stays:
             gather(block - 1)  # before the block computes, and so before the sum of its gradients
         words.append(products.backward if block > 0 else products.first_backward)
         if sums:
@@ -106,6 +107,8 @@ class Observed:
 
 
 class Order(FakeGpuTest):
+    maxDiff = None
+
     def setUp(self):
         super().setUp()
         self.model = self.path("deep")
@@ -114,7 +117,8 @@ class Order(FakeGpuTest):
     def observed(self, ranks, part, *overrides):
         """The sixth step of each rank."""
         self.counts(ranks, "run", self.language, "model.path=" + self.model, "parallel.shard=full", "run.steps=7",
-                    "run.keep_checkpoints=0", *overrides, log_at="5,6", order=True)
+                    "run.keep_checkpoints=0", *overrides, log_at="5,6", order=True,
+                    is_async=True)
         found = []
         for rank in range(ranks):
             before, after = (Counts.of(self.path("counts.%d.%d" % (rank, step)), rank) for step in (5, 6))
@@ -173,6 +177,27 @@ class Order(FakeGpuTest):
         found = self.observed(2, part, "method={name: full}", "parallel.gradient_dtype=bf16")
         self.check(micro_batch(FULL, part, [sum_word % (2 * BLOCK)], False, self.ends(2, sum_word, width)) +
                    self.norms(2, sum_word, width), found, 2 * NUM_BLOCKS - 2)
+
+    def test_weights_that_stay_until_they_are_updated(self):
+        part = 4 * BLOCK // 2
+        sums, ends = ["sum of row 0: %d" % part, "sum of row 1: %d" % part], self.ends(2)
+        found = self.observed(2, part, "method={name: full}", "parallel.shard=optimizer", "run.micro_batch=1")
+        self.check(micro_batch(FULL, part, sums, False, ends, stays=True) +
+                   micro_batch(FULL, part, sums, True, ends, stays=True) + self.norms(2), found, NUM_BLOCKS)
+
+    def test_groups(self):
+        part = 4 * BLOCK // 2
+        sums, ends = ["sum of row 0: %d" % part, "sum of row 1: %d" % part], self.ends(2)
+        found = self.observed(4, part, "method={name: full}", "parallel={shard: hybrid, shard_group: 2}")
+        over_copies = ["ncclAllReduce %d" % (4 * VOCABULARY * HIDDEN // 2)] + NUM_BLOCKS * ["ncclAllReduce %d" % part]
+        self.check(micro_batch(FULL, part, sums, False, ends) + over_copies + self.norms(4), found, 2 * NUM_BLOCKS - 2)
+
+    def test_a_packed_base(self):
+        part = 57344  # half of a block's NF4 values and scales, which begin at multiples of 1 KiB
+        self.assertLess(part, 1.2 * 0.516 * BLOCK / 2)
+        found = self.observed(2, part, "method={name: qlora, rank: 4, targets: all-linear}")
+        self.check([*micro_batch(LORA, part, [], keeps=True), "ncclAllReduce %d" % (4 * ADAPTERS), STATUS], found,
+                   2 * NUM_BLOCKS - 4)
 
     def test_a_frozen_base(self):
         for ranks, dtype, width in ((2, "fp32", 4), (2, "bf16", 2), (4, "bf16", 2)):
