@@ -179,7 +179,7 @@ class BytesOfSharding(BytesTest):
         self.check(others, self.NUM_BLOCKS * block + others / 2, *full, shard="hybrid")
         done = self.nodes.run("1,2", "run", self.deck, "parallel.shard=hybrid", "run.resume=never")
         self.assertEqual(done[0], 3, done[2])
-        self.assertIn("do not have equally many ranks", done[2])
+        self.assertIn("needs equally many consecutive ranks", done[2])
         losses = {tuple(self.train("2,2", shard, *full, "precision=fp64", "parallel.shard=" + shard))
                   for shard in ("none", "hybrid", "full")}
         self.assertEqual(len(losses), 1, losses)

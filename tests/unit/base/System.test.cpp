@@ -27,7 +27,7 @@ TEST(System, KnowsThisMachine) {
 
 TEST(System, ForgetsThePeakOfMemoryThatIsFree) {
   constexpr std::int64_t kBytes = 200 << 20;
-  std::vector<char>(kBytes, 1);
+  { const std::vector<char> freed(kBytes, 1); }
   const std::int64_t before = peak_resident_bytes();
 
   reset_peak_resident_bytes();
