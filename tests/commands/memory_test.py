@@ -83,6 +83,11 @@ class Predictions(Memory):
             with self.subTest(overrides=overrides):
                 self.check(*overrides)
 
+    def test_ways_of_splitting(self):
+        for shard, method in (("full", "lora"), ("full", "qlora"), ("full", "full"), ("optimizer", "full")):
+            with self.subTest(shard=shard, method=method):
+                self.check(*self.method(method), "parallel.shard=" + shard, "run.micro_batch=2", ranks=2)
+
     def test_answers(self):
         prompts = json.dumps(["Tell me of a cat and of %d dogs." % i for i in range(8)])
         for ranks in (1, 2):

@@ -31,7 +31,7 @@ def number(value):
 
 def row_of(deck, inputs):
     # Counts do not depend on values: weights of many GB need no memory of the host.
-    ranks, steps, results = counts_of_step(deck, inputs, largest_copy_mib=16)
+    ranks, steps, results = counts_of_step(deck, inputs, largest_copy_mib=16, timeout=3600)
     step = ranks[0]
     kinds = [step.number(kind) / steps for kind in ("kernel", "gemm", "convolution")]
     waits = step.waits()
