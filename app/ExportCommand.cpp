@@ -68,17 +68,19 @@ Tuned read_checkpoint(const std::string& folder) {
   return tuned;
 }
 
-/// The tensors in `dtype`, where one is wanted.
-NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype) {
-  if (dtype)
-    for (NamedTensor& entry : tensors)
-      entry.tensor = entry.tensor.to(*dtype);
+/// All tensors of a file: in `dtype`, where one is wanted, else in the memory of the mapped file.
+NamedTensors tensors_in(const TensorFile& file, std::optional<at::ScalarType> dtype) {
+  NamedTensors tensors;
+  for (const SafetensorsEntry& entry : file.file().entries()) {
+    const at::Tensor stored = file.view(entry.name);
+    tensors.push_back({entry.name, dtype ? stored.to(*dtype) : stored});
+  }
   return tensors;
 }
 
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
-  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.provenance));
+  write_adapter(folder, adapter.config(), tensors_in(adapter.file(), dtype), metadata_of(tuned.provenance));
   const AdapterConfig& config = adapter.config();
   const std::size_t num_saved = adapter.saved_weights().size();
   log_info(fmt::format(
