@@ -56,8 +56,7 @@ const char* less_memory(MemoryUse use) {
   return use == MemoryUse::setup
              ? "The weights, gradients and optimizer state alone do not fit: choose a smaller model or dtype, tune "
                "adapters instead of all weights (method: lora), split it over ranks (parallel.shard=auto), or use a "
-               "device with "
-               "more memory."
+               "device with more memory."
              : "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.";
 }
 

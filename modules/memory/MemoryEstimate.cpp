@@ -99,8 +99,7 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
                 "ranks.",
                 micro_batch)
           : "Lower data.image_size or data.max_length, use more ranks with parallel.shard=auto, or a smaller model: "
-            "not "
-            "even run.micro_batch=1 fits.";
+            "not even run.micro_batch=1 fits.";
   // Activations are left out when the rest does not fit.
   return EnvironmentError(fmt::format("{} {}{}", kWouldNeed, estimate.work() > 0 ? "" : "at least ", estimate.text()),
                           fmt::format("{} are available per rank", bytes(available)), suggestion);
