@@ -21,10 +21,7 @@ warmup=2
 have multicard || die "multicard is not built: scripts/build.sh"
 mkdir -p "$folder"
 model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
-if ! compgen -G "$folder/data-*.h5" >/dev/null; then
-  multicard prepare text --type alpaca --tokenizer "$model" --in "$root/inputs/text/instruction-data.json" \
-    -o "$folder/data"
-fi
+prepare_instructions "$model" "$folder/data"
 
 # tune NAME ROWS PACKING: leaves $folder/NAME.csv.
 tune() {

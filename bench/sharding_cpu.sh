@@ -20,16 +20,7 @@ warmup=2
 have multicard || die "multicard is not built: scripts/build.sh"
 mkdir -p "$folder"
 model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
-if ! compgen -G "$folder/rows-*.h5" >/dev/null; then
-  multicard prepare text --type alpaca --tokenizer "$model" --in "$root/inputs/text/instruction-data.json" \
-    -o "$folder/rows"
-fi
-
-# The column $2 of the only run in folder $1.
-value_of() {
-  multicard-post "$folder/$1/results.h5" --csv |
-    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i; next } { print $column }'
-}
+prepare_instructions "$model" "$folder/rows"
 
 # measure METHOD SHARD, as a line "REPEAT METHOD-SHARD RATE MEMORY".
 measure() {
@@ -42,7 +33,7 @@ measure() {
     run.micro_batch=1 run.epochs=null "run.steps=$((warmup + steps))" run.keep_checkpoints=0 run.checkpoint_every=0 \
     run.resume=never "profile.skip_steps=$warmup" "parallel.shard=$2" "run.output=$folder/$name" \
     >"$folder/$name.log" 2>&1 || die "$name failed: $(head -n 1 "$folder/$name.log")"
-  echo "$repeat $name $(value_of "$name" rate_per_s) $(peak_of "$name")" >>"$folder/rates.txt"
+  echo "$repeat $name $(value_of_run "$folder/$name/results.h5" rate_per_s) $(peak_of "$name")" >>"$folder/rates.txt"
 }
 
 # Bytes of the tensors of rank 0.

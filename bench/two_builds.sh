@@ -28,9 +28,8 @@ warmup=2
 have multicard || die "multicard is not built: scripts/build.sh"
 mkdir -p "$folder"
 model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
-if ! compgen -G "$folder/rows-*.h5" >/dev/null; then
-  multicard prepare text --type alpaca --tokenizer "$model" --in "$root/inputs/text/instruction-data.json" \
-    -o "$folder/rows"
+prepare_instructions "$model" "$folder/rows"
+if ! compgen -G "$folder/images-*.h5" >/dev/null; then
   multicard prepare images --format synthetic --size 100 --classes 10 --limit 1024 -o "$folder/images"
 fi
 common=("run.device=cpu" "data.test=null" "evaluate={at_start: false, every_epochs: 0}" "run.epochs=null"
@@ -53,9 +52,7 @@ measure() {
   rm -rf "${folder:?}/$name"
   mpirun -n 2 "$program" run "${words[@]}" "${common[@]}" "run.output=$folder/$name" >"$folder/$name.log" 2>&1 ||
     die "$name failed: $(head -n 1 "$folder/$name.log")"
-  echo "$repeat $1 $2 $(multicard-post "$folder/$name/results.h5" --csv |
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "rate_per_s") column = i; next } { print $column }')" \
-    >>"$folder/rates.txt"
+  echo "$repeat $1 $2 $(value_of_run "$folder/$name/results.h5" rate_per_s)" >>"$folder/rates.txt"
 }
 
 tabulate() {

@@ -213,3 +213,16 @@ build_fake_gpu() {
     exit 77
   fi
 }
+
+# prepare_instructions MODEL PREFIX: the shipped instructions as shards PREFIX-*.h5 for a model folder, unless they are
+# there.
+prepare_instructions() {
+  compgen -G "$2-*.h5" >/dev/null ||
+    multicard prepare text --type alpaca --tokenizer "$1" --in "$root/inputs/text/instruction-data.json" -o "$2"
+}
+
+# value_of_run RESULTS COLUMN: of the only run of a results file, by the name that --csv gives the column.
+value_of_run() {
+  multicard-post "$1" --csv |
+    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i; next } { print $column }'
+}

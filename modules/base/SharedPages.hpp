@@ -6,7 +6,7 @@
 namespace multicard {
 
 /// This process maps shared memory: `own` bytes count as its own, `others` as those of other processes that map them
-/// as well. Negative numbers take back what is no longer mapped. Any thread may call.
+/// as well. Negative numbers when it is unmapped. Thread-safe.
 void count_shared_pages(std::int64_t own, std::int64_t others);
 
 /// Bytes in the resident set of this process that count as those of others; too few rather than too many while pages
